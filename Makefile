@@ -1,0 +1,63 @@
+# make demo and make test do everything on a machine with Python 3.11+, Java 17+ and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast lint format bench fuzz docs lock java clean
+
+help: ## show these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## create .venv with the pinned dependencies
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "error: Rookery needs Python 3.11 or newer, and '$(PYTHON)' is not" >&2; \
+	  echo "hint: install one and say make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
+	@echo "setting up $(VENV) (once)" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+java: $(READY)
+	@$(BIN)/rookery doctor --only java >/dev/null
+
+demo: java ## the product's main job on the embedded default, from nothing
+	@$(BIN)/python examples/demo.py
+
+test: java ## every test
+	$(BIN)/pytest
+
+test-fast: $(READY) ## the tests that need no JVM, in under a minute
+	$(BIN)/pytest -m "not spark"
+
+lint: $(READY) ## format check, lint, types, direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY) ## measure against the peers; tables and JSON in benchmarks/results
+	$(BIN)/python -m benchmarks
+
+fuzz: $(READY) ## ten minutes of mutated files, memory limited
+	$(BIN)/python -m tests.fuzz --seconds 600
+
+docs: $(READY) ## write the generated pages and build the site into build/site
+	$(BIN)/python tools/generate_docs.py
+	$(BIN)/mkdocs build --quiet --strict
+
+lock: $(READY) ## compile requirements.lock anew
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --upgrade --quiet \
+	  --custom-compile-command "make lock" --output-file requirements.lock
+
+clean: ## remove everything that make created
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

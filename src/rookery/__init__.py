@@ -1,0 +1,25 @@
+"""Statistics and indexes beside lakehouse tables, kept current at the price of new data only."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rookery.model import RookeryError
+from rookery.version import __version__
+
+if TYPE_CHECKING:
+    from rookery import puffin, spark
+    from rookery.api.lake import Lake, connect
+
+__all__ = ["Lake", "RookeryError", "__version__", "connect", "puffin", "spark"]
+
+_LAZY = {"puffin": "rookery.puffin", "spark": "rookery.spark"}
+_LAZY_NAMES = {"Lake": "rookery.api.lake", "connect": "rookery.api.lake"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a room, or a name out of one, when it is first used: `import rookery` stays quick."""
+    if name in _LAZY:
+        return import_module(_LAZY[name])
+    if name in _LAZY_NAMES:
+        return getattr(import_module(_LAZY_NAMES[name]), name)
+    raise AttributeError(f"module 'rookery' has no attribute {name!r}")

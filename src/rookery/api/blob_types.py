@@ -1,0 +1,68 @@
+"""What is known of blob types: how to sum up a payload, and how to check it. The world stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from rookery.model import Certainty, Check, Estimate, FormatError, Outcome, Place
+from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, BlobMetadata, DeletionVector
+from rookery.puffin.deletion_vector import REFERENCED_DATA_FILE
+from rookery.puffin.verify import PAYLOAD_CHECKS, PayloadCheck
+from rookery.sketch import ThetaSketch
+
+NDV = "ndv"
+
+Summary = Mapping[str, object]
+Summarize = Callable[[BlobMetadata, bytes, str], Summary]
+
+
+def summarize_theta(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
+    """The number of distinct values, with bounds, and how much the sketch keeps."""
+    sketch = ThetaSketch.decode(payload, place=Place(file, blob.offset))
+    return {NDV: sketch.estimate(), "hashes": len(sketch.hashes), "theta": sketch.share}
+
+
+def summarize_deletion_vector(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
+    """How many rows of which data file are deleted, and between which positions."""
+    vector = DeletionVector.from_blob(blob, payload, file)
+    span = {"first": vector.bitmap.min(), "last": vector.bitmap.max()} if vector.cardinality else {}
+    return {
+        "cardinality": vector.cardinality,
+        "data_file": blob.properties[REFERENCED_DATA_FILE],
+        **span,
+    }
+
+
+def check_theta(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
+    """Check an `apache-datasketches-theta-v1`, and its `ndv` if it states one."""
+    try:
+        estimate = ThetaSketch.decode(payload).estimate()
+    except FormatError as error:
+        yield Check(subject, "a compact theta sketch", Outcome.FINDING, str(error))
+        return
+    yield Check(subject, "a compact theta sketch", Outcome.OK, describe(estimate))
+    stated = blob.properties.get(NDV)
+    if stated is None:
+        return
+    proper = stated.isascii() and stated.isdigit() and len(stated) < 20
+    yield Check.of(subject, "ndv is a number", proper, repr(stated))
+    if proper:  # writers differ in whether they round or cut
+        yield Check.of(subject, "ndv as the sketch estimates", abs(int(stated) - estimate.value) <= 1, stated)
+
+
+def describe(estimate: Estimate) -> str:
+    """Say an estimate in words.
+
+    >>> describe(Estimate.exact(7)), describe(Estimate(10.4, 8.2, 12.9, Certainty.SKETCHED))
+    ('7 exactly', 'about 10, between 8 and 13')
+    """
+    if estimate.kind is Certainty.EXACT:
+        return f"{estimate.value:,.0f} exactly"
+    return f"about {estimate.value:,.0f}, between {estimate.low:,.0f} and {estimate.high:,.0f}"
+
+
+SUMMARIES: Mapping[str, Summarize] = {
+    THETA_V1: summarize_theta,
+    DELETION_VECTOR_V1: summarize_deletion_vector,
+}
+CHECKS: Mapping[str, PayloadCheck] = {**PAYLOAD_CHECKS, THETA_V1: check_theta}

@@ -1,0 +1,68 @@
+"""A lake: one catalog, opened for Python, and for Spark under the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.table import Table
+
+from rookery.model import TableName, UsageError
+from rookery.tables import CatalogConfig, configured, open_catalog, resolve
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Lake:
+    """What `connect` returns. Opening the catalog waits until it is needed."""
+
+    def __init__(self, config: CatalogConfig) -> None:
+        self.config = config
+
+    @property
+    def name(self) -> str:
+        """The catalog's name, in Python and in Spark."""
+        return self.config.name
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The catalog's properties; they may hold secrets."""
+        return self.config.properties
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The catalog as PyIceberg opens it."""
+        return open_catalog(self.config)
+
+    def table_name(self, text: str) -> TableName:
+        """Read `namespace.table` or `catalog.namespace.table`."""
+        return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
+
+    def load(self, text: str) -> Table:
+        """Load a table of this lake, or of another configured catalog that its name begins with."""
+        name = self.table_name(text)
+        catalog = self.catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
+        try:
+            return catalog.load_table(name.identifier)
+        except (NoSuchTableError, NoSuchNamespaceError) as error:
+            raise UsageError(f"there is no table {name}", hint="check the name, or say --catalog") from error
+
+    def spark(self) -> SparkSession:
+        """Return a Spark session that knows this catalog under its name."""
+        from rookery.spark import session  # pyspark is an extra, and slow to import
+
+        return session(self.config)
+
+    def __repr__(self) -> str:
+        return f"<Lake {self.name}>"
+
+
+def connect(
+    catalog: str | None = None, *, uri: str | None = None, warehouse: str | None = None, **properties: str
+) -> Lake:
+    """Open a catalog: by the name it has in `.pyiceberg.yaml`, by its address, or the embedded default."""
+    return Lake(resolve(catalog, uri, warehouse, **properties))

@@ -1,0 +1,129 @@
+"""The command line's root: shared options, and one way for errors to leave the house."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from typer.core import TyperGroup
+
+from rookery.cli import doctor, puffin
+from rookery.cli.render import talk
+from rookery.cli.settings import Output, Settings
+from rookery.model import RookeryError
+from rookery.version import __version__
+
+_SHARED_VALUES = ("--catalog", "--uri", "--warehouse", "--output")
+_SHARED_FLAGS = ("--debug",)
+BAD_INPUT = 2
+
+
+class RootGroup(TyperGroup):
+    """Takes the shared options wherever they stand, before the command or behind it."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Bring the shared options to the front, where they are declared."""
+        return super().parse_args(ctx, hoist(args))
+
+
+def hoist(args: list[str]) -> list[str]:
+    """Move the shared options to the front; nothing behind `--` is touched.
+
+    >>> hoist(["puffin", "inspect", "f", "--output", "json"])
+    ['--output', 'json', 'puffin', 'inspect', 'f']
+    """
+    front: list[str] = []
+    rest: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word in _SHARED_VALUES:
+            front += [word, *(value for value in [next(words, None)] if value is not None)]
+        elif word in _SHARED_FLAGS or word.startswith(tuple(f"{name}=" for name in _SHARED_VALUES)):
+            front.append(word)
+        else:
+            rest.append(word)
+    return front + rest
+
+
+app = typer.Typer(
+    name="rookery",
+    cls=RootGroup,
+    help="Statistics and indexes beside lakehouse tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("doctor")(doctor.doctor)
+app.add_typer(puffin.app, name="puffin")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"Rookery {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    catalog: Annotated[str | None, typer.Option(help="Catalog, by its name in .pyiceberg.yaml.")] = None,
+    uri: Annotated[str | None, typer.Option(help="Address of a catalog.")] = None,
+    warehouse: Annotated[str | None, typer.Option(help="Where that catalog keeps its tables.")] = None,
+    output: Annotated[Output, typer.Option(help="How to print: for people, or for programs.")] = Output.TEXT,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Statistics and indexes beside lakehouse tables."""
+    context.obj = Settings(catalog, uri, warehouse, output, debug)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run a command and exit: 0 done, 1 findings or partial failure, 2 wrong usage or bad input."""
+    words = sys.argv[1:] if args is None else args
+    sys.exit(run(words))
+
+
+def run(words: list[str]) -> int:
+    """Run a command and return the exit code."""
+    try:
+        code = typer.main.get_command(app).main(words, prog_name="rookery", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "rookery"
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help is shown
+            sys.stderr.write(error.format_message() + "\n")
+            return BAD_INPUT
+        return _fail(error.format_message(), f"`{command} --help` shows what there is")
+    except RookeryError as error:
+        if "--debug" in words:
+            raise
+        return _fail(error.message, error.hint)
+    except typer.Abort:
+        return _fail("stopped", None)
+    except KeyboardInterrupt:
+        return _fail("interrupted", None)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
+        return 1
+    except Exception as error:
+        if "--debug" in words:
+            raise
+        return _fail(
+            f"{type(error).__name__}: {error}",
+            "this is a fault of Rookery; --debug shows where, please report it",
+        )
+
+
+def _fail(message: str, hint: str | None) -> int:
+    console = talk()
+    console.print(f"[bold red]error:[/] {escape(' '.join(message.split()))}")
+    if hint:
+        console.print(f"[bold]hint:[/] {escape(hint)}")
+    return BAD_INPUT

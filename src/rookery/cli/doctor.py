@@ -1,0 +1,24 @@
+"""`rookery doctor`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rookery.cli.render import show
+from rookery.cli.settings import settings_of
+
+
+def doctor(
+    context: typer.Context,
+    only: Annotated[
+        list[str] | None, typer.Option(help="python, java, spark, jars, catalog or write; may be repeated.")
+    ] = None,
+) -> None:
+    """Check Python, Java, Spark, jars, the catalog and write access, and say what to do."""
+    from rookery.api.doctor import doctor as examine  # brings PyIceberg, which other commands do without
+    from rookery.cli import views as views  # the views register themselves
+
+    settings = settings_of(context)
+    show(examine(settings.lake(), tuple(only or ())), settings)

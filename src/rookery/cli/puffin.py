@@ -1,0 +1,92 @@
+"""`rookery puffin`: look into Puffin files, check and copy them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from rookery.api import puffin_files
+from rookery.cli import views as views  # the views register themselves
+from rookery.cli.render import show
+from rookery.cli.settings import settings_of
+from rookery.model import UsageError
+from rookery.puffin import KEEP
+from rookery.puffin.codecs import CODECS, NONE
+
+app = typer.Typer(help="Look into Puffin files, check and copy them.", no_args_is_help=True)
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="A path or a URL.")]
+
+
+@app.command()
+def inspect(context: typer.Context, file: File) -> None:
+    """Show a file as a tree: footer, blobs, and what is inside the blobs of known types.
+
+    Of a theta sketch, the number of distinct values with its bounds at two standard deviations; of a
+    deletion vector, how many rows of which data file it deletes. Exits with 1 if a blob cannot be decoded.
+    """
+    settings = settings_of(context)
+    show(puffin_files.inspect(file, settings.properties_for(file)), settings)
+
+
+@app.command()
+def cat(
+    context: typer.Context,
+    file: File,
+    blob: Annotated[int, typer.Option(help="Number of the blob, from 0.")],
+    stored: Annotated[bool, typer.Option("--stored", help="As it is stored, not decompressed.")] = False,
+) -> None:
+    """Write the payload of one blob to standard output, byte for byte."""
+    settings = settings_of(context)
+    data = puffin_files.payload(file, blob, settings.properties_for(file), stored=stored)
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+@app.command()
+def verify(context: typer.Context, file: File) -> None:
+    """Check everything that the specification says of a file, a line each; exit with 1 on a finding."""
+    settings = settings_of(context)
+    show(puffin_files.verify(file, settings.properties_for(file)), settings)
+
+
+@app.command()
+def copy(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="IN", help="A path or a URL.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="A path or a URL.")],
+    blob: Annotated[
+        list[int] | None, typer.Option(help="Only blobs of this number; may be repeated.")
+    ] = None,
+    type_: Annotated[
+        list[str] | None, typer.Option("--type", help="Only blobs of this type; may be repeated.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="No blobs of this type; may be repeated.")] = None,
+    codec: Annotated[str, typer.Option(help=f"{KEEP}, {NONE}, {' or '.join(CODECS)}.")] = KEEP,
+    compress_footer: Annotated[
+        bool, typer.Option("--compress-footer", help="Write the footer as LZ4.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it is there.")] = False,
+) -> None:
+    """Copy a file, selecting, dropping or recompressing blobs.
+
+    Blobs that need no change are copied byte for byte, whatever their type; deletion vectors are never
+    compressed. OUT appears whole or not at all.
+    """
+    settings = settings_of(context)
+    if codec not in (KEEP, NONE, *CODECS):
+        raise UsageError(f"unknown codec '{codec}'", hint=f"choose {KEEP}, {NONE}, {' or '.join(CODECS)}")
+    report = puffin_files.copy(
+        source,
+        target,
+        numbers=blob or (),
+        types=type_ or (),
+        dropped_types=drop or (),
+        codec=codec,
+        compress_footer=compress_footer,
+        overwrite=overwrite,
+        properties=settings.properties_for(source, target),
+    )
+    show(report, settings)

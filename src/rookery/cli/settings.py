@@ -1,0 +1,50 @@
+"""The options that every command shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import typer
+
+from rookery.storage import scheme_of
+
+if TYPE_CHECKING:
+    from rookery.api.lake import Lake
+
+
+class Output(StrEnum):
+    """How a report is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was said before (or behind) the command."""
+
+    catalog: str | None = None
+    uri: str | None = None
+    warehouse: str | None = None
+    output: Output = Output.TEXT
+    debug: bool = False
+
+    def lake(self) -> Lake:
+        """Return the lake that is meant."""
+        from rookery.api.lake import connect  # PyIceberg takes half a second, which local files need not pay
+
+        return connect(self.catalog, uri=self.uri, warehouse=self.warehouse)
+
+    def properties_for(self, *locations: str) -> Mapping[str, str]:
+        """Return the catalog's properties if some location is a URL, which may need its credentials."""
+        return self.lake().properties if any(map(scheme_of, locations)) else {}
+
+
+def settings_of(context: typer.Context) -> Settings:
+    """Return the settings that the root command has put into the context."""
+    found = context.find_object(Settings)
+    assert found is not None
+    return found

@@ -1,0 +1,35 @@
+"""A check and its outcome: the line of every report that verifies something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How a check went. Only a finding makes a command exit with 1."""
+
+    OK = "ok"
+    NOTE = "note"
+    FINDING = "finding"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule, held against one subject."""
+
+    subject: str
+    rule: str
+    outcome: Outcome
+    detail: str = ""
+    hint: str | None = None
+
+    @classmethod
+    def of(cls, subject: str, rule: str, kept: bool, detail: str = "", hint: str | None = None) -> Check:
+        """Return the check of a rule that is either kept or not."""
+        return cls(subject, rule, Outcome.OK if kept else Outcome.FINDING, detail, None if kept else hint)
+
+
+def findings(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    """Return the checks that failed."""
+    return tuple(check for check in checks if check.outcome is Outcome.FINDING)

@@ -1,0 +1,70 @@
+"""The one error root. Every error says in one line what is wrong, and hints at what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class RookeryError(Exception):
+    """The root of all errors that Rookery raises on purpose."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UsageError(RookeryError, ValueError):
+    """Something was asked for that cannot be: an unknown name, a wrong option, bad input."""
+
+
+class MachineError(RookeryError):
+    """The machine lacks something: Java, a package, a jar, write access."""
+
+
+class CatalogError(RookeryError):
+    """A catalog is not configured, cannot be reached, or refuses."""
+
+
+class StorageError(RookeryError, OSError):
+    """A file cannot be found, read or written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in which file: the address that a format error points at."""
+
+    file: str
+    offset: int = 0
+
+    def at(self, delta: int) -> Place:
+        """Return the place *delta* bytes further on."""
+        return Place(self.file, self.offset + delta)
+
+    def __str__(self) -> str:
+        return f"{self.file}, byte {self.offset}"
+
+
+IN_MEMORY = Place("<bytes>")
+
+
+class FormatError(RookeryError, ValueError):
+    """Bytes are not what their format says: names the file, the offset, the expected and the found."""
+
+    def __init__(self, place: Place, expected: str, found: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{place}: expected {expected}, found {found}", hint=hint)
+        self.place = place
+        self.expected = expected
+        self.found = found
+
+    def __reduce__(self) -> tuple[object, ...]:  # so that it crosses process borders whole
+        return _rebuild, (type(self), self.place, self.expected, self.found, self.hint)
+
+
+def _rebuild(
+    cls: type[FormatError], place: Place, expected: str, found: str, hint: str | None
+) -> FormatError:
+    return cls(place, expected, found, hint=hint)

@@ -1,0 +1,157 @@
+"""The codecs that the specification allows: none, zstd and lz4; each blob is one frame with its size.
+
+A frame's claim of its own size is checked against a limit before a byte is decompressed, so that a
+small file cannot ask for much memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import lz4.frame
+import zstandard
+
+from rookery.model import Place
+from rookery.puffin.errors import PuffinError, PuffinLimitError, UnsupportedPuffinError
+
+NONE = "none"
+ZSTD = "zstd"
+LZ4 = "lz4"
+
+# Frames that do not say their size are taken in steps, small enough that no step can expand far.
+_STEP_IN = 512
+_STEP_OUT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """A way to compress. `content_size` tells what a frame claims, None where it does not say, and
+    `decompress` takes the frame, that size, and the limit that holds where it is None.
+    """
+
+    compress: Callable[[bytes], bytes]
+    decompress: Callable[[bytes, int | None, int], bytes]
+    content_size: Callable[[bytes], int | None]
+
+
+_contexts = threading.local()  # zstandard's contexts are costly to make and not safe to share
+
+
+def _zstd_compress(data: bytes) -> bytes:
+    if not hasattr(_contexts, "compressor"):
+        _contexts.compressor = zstandard.ZstdCompressor(level=3, write_content_size=True)
+    compressed: bytes = _contexts.compressor.compress(data)
+    return compressed
+
+
+def _zstd_content_size(data: bytes) -> int | None:
+    size = zstandard.frame_content_size(data)
+    return None if size < 0 else size
+
+
+def _zstd_decompress(data: bytes, size: int | None, limit: int) -> bytes:
+    if size is None:
+        return _zstd_decompress_unsized(data, limit)
+    if not hasattr(_contexts, "decompressor"):
+        _contexts.decompressor = zstandard.ZstdDecompressor()
+    plain: bytes = _contexts.decompressor.decompress(data, allow_extra_data=False)
+    return plain
+
+
+def _zstd_decompress_unsized(data: bytes, limit: int) -> bytes:
+    frame = zstandard.ZstdDecompressor().decompressobj(read_across_frames=False)
+    plain = bytearray()
+    for at in range(0, len(data), _STEP_IN):
+        plain += frame.decompress(data[at : at + _STEP_IN])
+        _check_limit(len(plain), limit)
+        if frame.eof:
+            _check_unused(len(frame.unused_data) + max(0, len(data) - at - _STEP_IN))
+            return bytes(plain)
+    raise ValueError("a frame without its end")
+
+
+def _lz4_compress(data: bytes) -> bytes:
+    compressed: bytes = lz4.frame.compress(data, store_size=True)
+    return compressed
+
+
+def _lz4_content_size(data: bytes) -> int | None:
+    # The library reports 0 both for "empty" and for "not said"; the frame's own flag tells them apart.
+    size = int(lz4.frame.get_frame_info(data)["content_size"])
+    stated = len(data) > 4 and bool(data[4] & 0x08)
+    return size if stated else None
+
+
+def _lz4_decompress(data: bytes, size: int | None, limit: int) -> bytes:
+    frame = lz4.frame.LZ4FrameDecompressor()
+    # One byte more than the frame claims is asked for, so that "too much" is told from "just enough".
+    plain: bytes = frame.decompress(data, max_length=_STEP_OUT if size is None else size + 1)
+    while not frame.eof and not frame.needs_input and size is None:
+        plain += frame.decompress(b"", max_length=_STEP_OUT)
+        _check_limit(len(plain), limit)
+    if not frame.eof:
+        raise ValueError("a frame without its end")
+    _check_unused(len(frame.unused_data or b""))
+    return plain
+
+
+def _check_limit(size: int, limit: int) -> None:
+    if size > limit:
+        raise ValueError(f"more than {limit} bytes of content")
+
+
+def _check_unused(size: int) -> None:
+    if size:
+        raise ValueError(f"{size} bytes behind the frame")
+
+
+CODECS: Mapping[str, Codec] = {
+    ZSTD: Codec(_zstd_compress, _zstd_decompress, _zstd_content_size),
+    LZ4: Codec(_lz4_compress, _lz4_decompress, _lz4_content_size),
+}
+
+_FRAME_ERRORS = (zstandard.ZstdError, RuntimeError, ValueError, MemoryError, EOFError)
+
+
+def find(name: str, place: Place) -> Codec:
+    """Return the codec of that name, or fail at *place*."""
+    try:
+        return CODECS[name]
+    except KeyError:
+        raise UnsupportedPuffinError(
+            place,
+            f"a codec among {', '.join(CODECS)}",
+            repr(name),
+            hint="the file was written by something newer, or is corrupt",
+        ) from None
+
+
+def compress(name: str | None, data: bytes, place: Place) -> bytes:
+    """Compress with the codec *name*; None or `none` leaves the data as it is."""
+    return data if name is None or name == NONE else find(name, place).compress(data)
+
+
+def decompress(name: str | None, data: bytes, place: Place, limit: int) -> bytes:
+    """Decompress one frame that may hold at most *limit* bytes."""
+    if name is None:
+        return data
+    codec = find(name, place)
+    try:
+        size = codec.content_size(data)
+        if size is not None and size > limit:
+            raise PuffinLimitError(
+                place,
+                f"at most {limit} bytes of content",
+                f"a frame that claims {size}",
+                hint="raise the limit",
+            )
+        plain = codec.decompress(data, size, limit)
+    except _FRAME_ERRORS as error:
+        if isinstance(error, PuffinError):
+            raise
+        raise PuffinError(place, f"one whole {name} frame", str(error) or type(error).__name__) from error
+    if size is not None and len(plain) != size:
+        raise PuffinError(place, f"{size} bytes in the {name} frame, as it claims", str(len(plain)))
+    return plain

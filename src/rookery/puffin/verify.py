@@ -1,0 +1,122 @@
+"""Every check that the specification allows, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from rookery.model import Check, FormatError, Outcome
+from rookery.puffin import codecs, deletion_vector
+from rookery.puffin.layout import HEADER_SIZE, Flag
+from rookery.puffin.metadata import CREATED_BY_PROPERTY, DELETION_VECTOR_V1, BlobMetadata
+from rookery.puffin.reader import Limits, Reader
+from rookery.storage import Source
+
+PayloadCheck = Callable[[str, BlobMetadata, bytes], Iterable[Check]]
+"""Given the subject (how to name the blob), its description and its payload, what is right and wrong."""
+
+FILE = "file"
+FOOTER = "footer"
+
+
+def verify(source: Source, payload_checks: Mapping[str, PayloadCheck], limits: Limits) -> tuple[Check, ...]:
+    """Check a whole file; *payload_checks* know what is inside the blobs of a type."""
+    try:
+        reader = Reader(source, limits=limits)
+        reader.check_header()
+    except FormatError as error:
+        return (Check(FILE, "opens as a Puffin file", Outcome.FINDING, str(error), error.hint),)
+    return (*_check_file(reader), *_check_gaps(reader), *_check_blobs(reader, payload_checks))
+
+
+def _check_file(reader: Reader) -> Iterator[Check]:
+    """What the reader has already made sure of, said aloud, and the rest about the file."""
+    payload_size = reader.tail.payload_size
+    yield Check(FILE, "magic at the start", Outcome.OK)
+    yield Check(FILE, "magic before and behind the footer", Outcome.OK)
+    yield Check(FOOTER, "flags known", Outcome.OK, f"{reader.tail.flags:#010x}")
+    yield Check(FOOTER, "payload size fits the file", Outcome.OK, f"{payload_size:,} bytes")
+    if reader.tail.flags & Flag.COMPRESSED_FOOTER:
+        payload = reader.source.read(reader.footer_start + HEADER_SIZE, payload_size)
+        size = codecs.CODECS[codecs.LZ4].content_size(payload)
+        yield Check.of(FOOTER, "LZ4 frame says its content size", size is not None)
+    yield Check(
+        FOOTER, "UTF-8 JSON with blobs and properties", Outcome.OK, f"{len(reader.metadata.blobs):,} blobs"
+    )
+    created_by = reader.metadata.properties.get(CREATED_BY_PROPERTY)
+    yield Check(
+        FOOTER,
+        "says its writer in created-by",
+        Outcome.OK if created_by else Outcome.NOTE,
+        created_by or "it does not; the specification recommends it",
+    )
+    yield Check(FILE, "blobs lie between header and footer", Outcome.OK)
+    yield Check(FILE, "no two blobs overlap", Outcome.OK)
+
+
+def _check_gaps(reader: Reader) -> Iterator[Check]:
+    try:
+        blobs = sorted(reader.metadata.blobs, key=lambda blob: blob.offset)
+    except FormatError:
+        return  # reported blob by blob
+    ends = [HEADER_SIZE, *(blob.end for blob in blobs)]
+    starts = [*(blob.offset for blob in blobs), reader.footer_start]
+    gaps = [(end, start) for end, start in zip(ends, starts, strict=True) if start != end]
+    detail = ", ".join(f"bytes {end} to {start}" for end, start in gaps[:3]) + (" …" if len(gaps) > 3 else "")
+    yield Check.of(FILE, "no bytes that belong to no blob", not gaps, detail)
+
+
+def _check_blobs(reader: Reader, payload_checks: Mapping[str, PayloadCheck]) -> Iterator[Check]:
+    for index in range(len(reader.metadata.blobs)):
+        subject = f"blob {index}"
+        try:
+            blob = reader.metadata.blobs[index]
+        except FormatError as error:
+            yield Check(subject, "metadata complete", Outcome.FINDING, str(error))
+            continue
+        yield Check(subject, "metadata complete", Outcome.OK, blob.type)
+        yield from _check_blob(reader, subject, blob, payload_checks)
+
+
+def _check_blob(
+    reader: Reader, subject: str, blob: BlobMetadata, payload_checks: Mapping[str, PayloadCheck]
+) -> Iterator[Check]:
+    rule = "not compressed" if blob.codec is None else f"one whole {blob.codec} frame"
+    try:
+        stored = reader.read_stored(blob)
+        payload = reader.decompress(blob, stored)
+    except FormatError as error:
+        yield Check(subject, rule, Outcome.FINDING, str(error), error.hint)
+        return
+    yield Check(subject, rule, Outcome.OK, f"{blob.length:,} bytes, {len(payload):,} inside")
+    if blob.codec is not None:
+        size = codecs.CODECS[blob.codec].content_size(stored)
+        yield Check.of(subject, "frame says its content size", size is not None)
+    if blob.type in payload_checks:
+        yield from payload_checks[blob.type](subject, blob, payload)
+    else:
+        yield Check(subject, "payload", Outcome.NOTE, f"the type {blob.type} is not known here: passed over")
+
+
+def check_deletion_vector(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
+    """Check a `deletion-vector-v1` and its metadata."""
+    kept_all = True
+    for rule, kept, found in deletion_vector.rules(blob):
+        kept_all &= kept
+        yield Check.of(subject, rule, kept, "" if kept else f"found {found}")
+    try:
+        vector = deletion_vector.DeletionVector.decode(payload)
+    except FormatError as error:
+        yield Check(subject, "length, magic, CRC, keys and bitmaps", Outcome.FINDING, str(error), error.hint)
+        return
+    yield Check(subject, "length, magic, CRC, keys and bitmaps", Outcome.OK)
+    if kept_all:
+        claimed = int(blob.properties[deletion_vector.CARDINALITY])
+        yield Check.of(
+            subject,
+            "cardinality as its metadata says",
+            claimed == vector.cardinality,
+            f"{vector.cardinality:,}" + ("" if claimed == vector.cardinality else f", not {claimed:,}"),
+        )
+
+
+PAYLOAD_CHECKS: Mapping[str, PayloadCheck] = {DELETION_VECTOR_V1: check_deletion_vector}

@@ -1,0 +1,20 @@
+"""Spark: the session, its catalogs, and the data sources."""
+
+from typing import TYPE_CHECKING, Any
+
+from rookery.spark.catalogs import SparkCatalog, spark_catalog
+from rookery.spark.java import Java, find_java
+
+if TYPE_CHECKING:
+    from rookery.spark.sessions import register, session
+
+__all__ = ["Java", "SparkCatalog", "find_java", "register", "session", "spark_catalog"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import pyspark, which is slow and may be missing, only when a session is asked for."""
+    if name in ("register", "session"):
+        from rookery.spark import sessions
+
+        return getattr(sessions, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

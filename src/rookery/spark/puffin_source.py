@@ -1,0 +1,117 @@
+"""`spark.read.format("puffin")`: one row a blob, of a file or of all Puffin files below a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from rookery.model import UsageError
+from rookery.puffin import open_puffin
+from rookery.storage import list_files, shown
+
+_COLUMNS = """
+    file string, blob int, type string, fields array<int>, snapshot_id bigint, sequence_number bigint,
+    offset bigint, length bigint, codec string, properties map<string, string>
+"""
+_ARROW = pa.schema(
+    [
+        ("file", pa.string()),
+        ("blob", pa.int32()),
+        ("type", pa.string()),
+        ("fields", pa.list_(pa.int32())),
+        ("snapshot_id", pa.int64()),
+        ("sequence_number", pa.int64()),
+        ("offset", pa.int64()),
+        ("length", pa.int64()),
+        ("codec", pa.string()),
+        ("properties", pa.map_(pa.string(), pa.string())),
+    ]
+)
+PAYLOAD = "payload"
+SUFFIXES = (".puffin", ".stats")
+_BATCH_BYTES = 32 << 20
+_BATCH_ROWS = 4096
+
+
+@dataclass
+class FilePartition(InputPartition):
+    """One file, read by one task."""
+
+    location: str
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location)
+        self.location = location
+
+
+class PuffinDataSource(DataSource):
+    """Reads Puffin files. With the option `payload` the payloads come too, decompressed.
+
+    Other options are properties for the file system, as a PyIceberg catalog has them (`s3.endpoint` …).
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for `format`."""
+        return "puffin"
+
+    def schema(self) -> str:
+        """The columns, of which `payload` is there on demand."""
+        return _COLUMNS + (f", {PAYLOAD} binary" if self._with_payload() else "")
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Make the reader."""
+        return PuffinSourceReader(dict(self.options), self._with_payload())
+
+    def _with_payload(self) -> bool:
+        return str(self.options.get(PAYLOAD, "false")).lower() == "true"
+
+
+class PuffinSourceReader(DataSourceReader):
+    """Lists the files on the driver, reads each on an executor."""
+
+    def __init__(self, options: dict[str, str], with_payload: bool) -> None:
+        self._options = options
+        self._with_payload = with_payload
+
+    def partitions(self) -> list[InputPartition]:
+        """One partition a file."""
+        path = self._options.get("path")
+        if not path:
+            raise UsageError("no path was given", hint='say spark.read.format("puffin").load(path)')
+        return [FilePartition(location) for location in list_files(path, SUFFIXES, self._options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one file's blobs, in batches bounded by rows and by bytes of payload."""
+        assert isinstance(partition, FilePartition)
+        schema = _ARROW.append(pa.field(PAYLOAD, pa.binary())) if self._with_payload else _ARROW
+        rows: list[dict[str, object]] = []
+        held = 0
+        with open_puffin(partition.location, properties=self._options) as reader:
+            for index, blob in enumerate(reader.metadata.blobs):
+                row: dict[str, object] = {
+                    "file": shown(partition.location),
+                    "blob": index,
+                    "type": blob.type,
+                    "fields": blob.fields,
+                    "snapshot_id": blob.snapshot_id,
+                    "sequence_number": blob.sequence_number,
+                    "offset": blob.offset,
+                    "length": blob.length,
+                    "codec": blob.codec,
+                    "properties": list(blob.properties.items()),
+                }
+                if self._with_payload:
+                    payload = reader.read(blob)
+                    row[PAYLOAD] = payload
+                    held += len(payload)
+                rows.append(row)
+                if held >= _BATCH_BYTES or len(rows) >= _BATCH_ROWS:
+                    yield pa.RecordBatch.from_pylist(rows, schema)
+                    rows, held = [], 0
+        if rows:
+            yield pa.RecordBatch.from_pylist(rows, schema)

@@ -1,0 +1,25 @@
+"""Files anywhere: sources that read and count ranges, sinks that appear whole or not at all."""
+
+from rookery.storage.location import local_path, scheme_of, shown, without_secrets
+from rookery.storage.open import Readable, Writable, create_sink, list_files, open_source
+from rookery.storage.sink import BytesSink, LocalSink, Sink
+from rookery.storage.source import BytesSource, InputFile, LocalSource, Source
+
+__all__ = [
+    "BytesSink",
+    "BytesSource",
+    "InputFile",
+    "LocalSink",
+    "LocalSource",
+    "Readable",
+    "Sink",
+    "Source",
+    "Writable",
+    "create_sink",
+    "list_files",
+    "local_path",
+    "open_source",
+    "scheme_of",
+    "shown",
+    "without_secrets",
+]

@@ -1,0 +1,172 @@
+"""Sources and sinks over PyIceberg's `FileIO` and over fsspec; kept apart as both are slow to import."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+
+import fsspec
+from pyarrow.fs import FileSelector, FileType
+from pyiceberg.io import SCHEMA_TO_FILE_IO, OutputFile, load_file_io
+from pyiceberg.io.pyarrow import PyArrowFileIO
+
+from rookery.model import RookeryError, StorageError
+from rookery.storage.location import scheme_of, shown, without_secrets
+from rookery.storage.sink import SpooledSink
+from rookery.storage.source import InputFile, InputStream, Source
+
+COPY_BYTES = 8 << 20
+
+
+@contextmanager
+def _said_plainly(location: str, deed: str) -> Iterator[None]:
+    """Turn whatever a transport raises (each has its own zoo) into one line without secrets."""
+    try:
+        yield
+    except RookeryError:
+        raise
+    except FileNotFoundError as error:
+        raise StorageError(f"{shown(location)}: no such file", hint="check the path") from error
+    except ImportError as error:
+        raise StorageError(
+            f"{shown(location)}: {error}", hint="install the package that reads this kind of URL"
+        ) from error
+    except Exception as error:
+        reason = without_secrets(" ".join(str(error).split()), location) or type(error).__name__
+        raise StorageError(
+            f"{shown(location)}: cannot be {deed}: {reason}",
+            hint="check the address, and the credentials in the catalog's properties or the environment",
+        ) from error
+
+
+class FsspecSource(Source):
+    """A file of any fsspec filesystem; each read is one ranged request."""
+
+    def __init__(self, filesystem: fsspec.AbstractFileSystem, path: str, location: str | None = None) -> None:
+        self._location = location or path
+        super().__init__(shown(self._location))
+        self._filesystem = filesystem
+        self._path = path
+
+    def _measure(self) -> int:
+        with _said_plainly(self._location, "read"):
+            return int(self._filesystem.size(self._path))
+
+    def _fetch(self, offset: int, length: int) -> bytes:
+        with _said_plainly(self._location, "read"):
+            return bytes(self._filesystem.cat_file(self._path, start=offset, end=offset + length))
+
+
+class InputFileSource(Source):
+    """A PyIceberg `InputFile`, from any `FileIO`."""
+
+    def __init__(self, input_file: InputFile) -> None:
+        super().__init__(shown(input_file.location))
+        self._input = input_file
+        self._stream: InputStream | None = None
+
+    def _measure(self) -> int:
+        with _said_plainly(self._input.location, "read"):
+            return len(self._input)
+
+    def _fetch(self, offset: int, length: int) -> bytes:
+        with _said_plainly(self._input.location, "read"):
+            if self._stream is None:
+                self._stream = self._input.open(seekable=True)
+            self._stream.seek(offset)
+            data = bytes(self._stream.read(length))
+            while 0 < len(data) < length and (more := self._stream.read(length - len(data))):
+                data += more
+            return data
+
+    def close(self) -> None:
+        """Close the stream."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+
+class OutputFileSink(SpooledSink):
+    """A PyIceberg `OutputFile`: written in one go, after everything else has succeeded."""
+
+    def __init__(self, output_file: OutputFile, *, overwrite: bool, io: Any = None) -> None:
+        super().__init__(shown(output_file.location))
+        self._output = output_file
+        self._overwrite = overwrite
+        self._io = io
+
+    def _publish(self, spool: IO[bytes]) -> None:
+        with _said_plainly(self._output.location, "written"):
+            try:
+                with self._output.create(overwrite=self._overwrite) as stream:
+                    shutil.copyfileobj(spool, stream, COPY_BYTES)
+            except FileExistsError as error:
+                raise StorageError(
+                    f"{self.name}: exists already", hint="choose another name, or overwrite"
+                ) from error
+            except BaseException:
+                # Closing an object store's stream completes the upload: take the torso away again.
+                if self._io is not None:
+                    with suppress(Exception):
+                        self._io.delete(self._output.location)
+                raise
+
+
+class FsspecSink(SpooledSink):
+    """A file of any fsspec filesystem, put there whole."""
+
+    def __init__(
+        self, filesystem: fsspec.AbstractFileSystem, path: str, *, overwrite: bool, location: str
+    ) -> None:
+        super().__init__(shown(location))
+        self._filesystem, self._path = filesystem, path
+        self._overwrite, self._location = overwrite, location
+
+    def _publish(self, spool: IO[bytes]) -> None:
+        with _said_plainly(self._location, "written"):
+            if not self._overwrite and self._filesystem.exists(self._path):
+                raise StorageError(f"{self.name}: exists already", hint="choose another name, or overwrite")
+            self._filesystem.put_file(spool.name, self._path)
+
+
+def open_remote(location: str, properties: Mapping[str, str]) -> Source:
+    """Open a URL: by PyIceberg's `FileIO` where it knows the scheme, else by fsspec."""
+    with _said_plainly(location, "read"):
+        if scheme_of(location) in SCHEMA_TO_FILE_IO:
+            return InputFileSource(load_file_io(dict(properties), location).new_input(location))
+        filesystem, path = fsspec.core.url_to_fs(location)
+        return FsspecSource(filesystem, path, location)
+
+
+def create_remote(location: str, properties: Mapping[str, str], *, overwrite: bool) -> SpooledSink:
+    """Make a URL writable, choosing as `open_remote` does."""
+    with _said_plainly(location, "written"):
+        if scheme_of(location) in SCHEMA_TO_FILE_IO:
+            io = load_file_io(dict(properties), location)
+            return OutputFileSink(io.new_output(location), overwrite=overwrite, io=io)
+        filesystem, path = fsspec.core.url_to_fs(location)
+        return FsspecSink(filesystem, path, overwrite=overwrite, location=location)
+
+
+def list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
+    """Return every file below a URL, or the URL itself if it is a file."""
+    with _said_plainly(url, "listed"):
+        if scheme_of(url) in SCHEMA_TO_FILE_IO:
+            return _list_by_arrow(url, properties)
+        filesystem, path = fsspec.core.url_to_fs(url)
+        if not filesystem.isdir(path):
+            return [url] if filesystem.exists(path) else []
+        return [filesystem.unstrip_protocol(name) for name in sorted(filesystem.find(path))]
+
+
+def _list_by_arrow(url: str, properties: Mapping[str, str]) -> list[str]:
+    io = PyArrowFileIO(dict(properties))
+    scheme, authority, path = io.parse_location(url, dict(properties))
+    filesystem = io.fs_by_scheme(scheme, authority)
+    if filesystem.get_file_info(path).type is FileType.File:
+        return [url]
+    found = filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
+    base = url.removesuffix(path)
+    return sorted(base + info.path for info in found if info.type is FileType.File)

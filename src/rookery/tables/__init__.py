@@ -1,0 +1,26 @@
+"""Tables and the catalogs that hold them."""
+
+from rookery.tables.catalogs import (
+    EMBEDDED_NAME,
+    CatalogConfig,
+    configured,
+    embedded,
+    home,
+    open_catalog,
+    resolve,
+    sqlite_path,
+)
+from rookery.tables.secrets import is_secret, redact
+
+__all__ = [
+    "EMBEDDED_NAME",
+    "CatalogConfig",
+    "configured",
+    "embedded",
+    "home",
+    "is_secret",
+    "open_catalog",
+    "redact",
+    "resolve",
+    "sqlite_path",
+]

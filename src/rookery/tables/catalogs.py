@@ -1,0 +1,145 @@
+"""Which catalog is meant: one configured for PyIceberg, one named by its address, or the embedded one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
+from pyiceberg.utils.config import Config
+
+from rookery.model import CatalogError, UsageError
+from rookery.tables.secrets import redact
+
+EMBEDDED_NAME = "lake"
+HOME_VARIABLE = "ROOKERY_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogConfig:
+    """A catalog's name and its properties, as PyIceberg knows them."""
+
+    name: str
+    properties: Mapping[str, str] = field(repr=False)  # may hold secrets
+
+    @property
+    def type(self) -> CatalogType:
+        """The kind of catalog: what `type` says, else what the address looks like."""
+        stated = self.properties.get("type")
+        try:
+            if stated:
+                return CatalogType(stated.lower())
+            inferred = infer_catalog_type(self.name, dict(self.properties))
+        except ValueError as error:
+            raise CatalogError(
+                f"catalog '{self.name}': {redact(str(error), self.properties)}",
+                hint="set its uri, and its type if that is not rest, sql, hive or glue",
+            ) from error
+        assert inferred is not None
+        return inferred
+
+
+def home() -> Path:
+    """The folder of the embedded catalog: `$ROOKERY_HOME`, or `.rookery` in the home directory."""
+    return Path(os.environ.get(HOME_VARIABLE) or Path.home() / ".rookery").absolute()
+
+
+def embedded(folder: Path | None = None) -> CatalogConfig:
+    """The catalog that needs nothing prepared: SQLite and a folder, shared by Spark and Python."""
+    folder = folder or home()
+    return CatalogConfig(
+        EMBEDDED_NAME,
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{folder / 'catalog.db'}?timeout=30",
+            "warehouse": f"file://{folder / 'warehouse'}",
+        },
+    )
+
+
+def configured() -> Mapping[str, Mapping[str, str]]:
+    """The catalogs of `.pyiceberg.yaml` and of the `PYICEBERG_CATALOG__…` variables, by name."""
+    config = _pyiceberg_config()
+    try:
+        return {name: _flat(config.get_catalog_config(name) or {}) for name in config.get_known_catalogs()}
+    except ValueError as error:
+        raise CatalogError(f"PyIceberg's configuration: {error}", hint="check .pyiceberg.yaml") from error
+
+
+def _pyiceberg_config() -> Config:
+    try:
+        return Config()
+    except Exception as error:  # strictyaml has its own errors, and they quote the file
+        raise CatalogError(
+            f"PyIceberg's configuration cannot be read: {type(error).__name__}", hint="check .pyiceberg.yaml"
+        ) from error
+
+
+def _flat(properties: Mapping[str, object]) -> dict[str, str]:
+    return {key: str(value) for key, value in properties.items()}
+
+
+def resolve(
+    name: str | None = None, uri: str | None = None, warehouse: str | None = None, **properties: str
+) -> CatalogConfig:
+    """Settle which catalog is meant. What is said here goes before what is configured.
+
+    With nothing said, it is PyIceberg's default catalog if one is configured, else the embedded one.
+    """
+    given = {key: value for key, value in {"uri": uri, "warehouse": warehouse, **properties}.items() if value}
+    known = configured()
+    if name is None and not given:
+        default = _pyiceberg_config().get_default_catalog_name()
+        return CatalogConfig(default, known[default]) if default in known else embedded()
+    if name is None:
+        return CatalogConfig(EMBEDDED_NAME, given)
+    if name.lower() in known:
+        return CatalogConfig(name, {**known[name.lower()], **given})
+    if given:
+        return CatalogConfig(name, given)
+    if name == EMBEDDED_NAME:
+        return embedded()
+    raise UsageError(
+        f"there is no catalog '{name}'",
+        hint=f"configured are: {', '.join(sorted(known)) or 'none'}; add it to .pyiceberg.yaml, or say --uri",
+    )
+
+
+def open_catalog(config: CatalogConfig) -> Catalog:
+    """Open a catalog; the folder of a SQLite one is made if it is missing."""
+    kind = config.type  # says plainly what is missing before anything is tried
+    if kind is CatalogType.SQL:
+        _make_sqlite_folder(config.properties.get("uri", ""))
+    try:
+        return load_catalog(config.name, **dict(config.properties))
+    except Exception as error:  # every kind of catalog raises what its client library raises
+        reason = redact(" ".join(str(error).split()), config.properties) or type(error).__name__
+        raise CatalogError(
+            f"catalog '{config.name}' cannot be opened: {reason}",
+            hint="check its uri and that the server runs; `rookery doctor` looks closer",
+        ) from error
+
+
+def _make_sqlite_folder(uri: str) -> None:
+    path = sqlite_path(uri)
+    if path:
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CatalogError(
+                f"{path}: {error.strerror}", hint="choose another place for the catalog"
+            ) from error
+
+
+def sqlite_path(uri: str) -> str | None:
+    """Return the file of a SQLite address, or None for any other.
+
+    >>> sqlite_path("sqlite:////data/catalog.db?timeout=30"), sqlite_path("postgresql://host/db")
+    ('/data/catalog.db', None)
+    """
+    scheme, separator, rest = uri.partition(":///")
+    if not separator or scheme.split("+")[0] != "sqlite":
+        return None
+    return rest.partition("?")[0] or None
