@@ -51,6 +51,10 @@ class Lake:
         except (NoSuchTableError, NoSuchNamespaceError) as error:
             raise UsageError(f"there is no table {name}", hint="check the name, or say --catalog") from error
 
+    def properties_of(self, name: TableName) -> Mapping[str, str]:
+        """Return the properties of the catalog that a name begins with."""
+        return self.properties if name.catalog == self.name else resolve(name.catalog).properties
+
     def spark(self) -> SparkSession:
         """Return a Spark session that knows this catalog under its name."""
         from rookery.spark import session  # pyspark is an extra, and slow to import

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+import traceback
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from typer.core import TyperGroup
 
 from rookery.cli import doctor, puffin
-from rookery.cli.render import talk
+from rookery.cli.render import plain, talk
 from rookery.cli.settings import Output, Settings
 from rookery.model import RookeryError
 from rookery.version import __version__
@@ -86,6 +87,8 @@ def root(
 def main(args: list[str] | None = None) -> None:
     """Run a command and exit: 0 done, 1 findings or partial failure, 2 wrong usage or bad input."""
     words = sys.argv[1:] if args is None else args
+    if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal cannot show is shown escaped
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run(words))
 
 
@@ -102,8 +105,7 @@ def run(words: list[str]) -> int:
             return BAD_INPUT
         return _fail(error.format_message(), f"`{command} --help` shows what there is")
     except RookeryError as error:
-        if "--debug" in words:
-            raise
+        _trace(words)
         return _fail(error.message, error.hint)
     except typer.Abort:
         return _fail("stopped", None)
@@ -112,18 +114,22 @@ def run(words: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
         return 1
-    except Exception as error:
-        if "--debug" in words:
-            raise
+    except Exception as error:  # noqa: BLE001  # the last line of defence
+        _trace(words)
         return _fail(
             f"{type(error).__name__}: {error}",
             "this is a fault of Rookery; --debug shows where, please report it",
         )
 
 
+def _trace(words: list[str]) -> None:
+    if "--debug" in words:
+        traceback.print_exc()
+
+
 def _fail(message: str, hint: str | None) -> int:
     console = talk()
-    console.print(f"[bold red]error:[/] {escape(' '.join(message.split()))}")
+    console.print(f"[bold red]error:[/] {plain(' '.join(message.split()))}")
     if hint:
-        console.print(f"[bold]hint:[/] {escape(hint)}")
+        console.print(f"[bold]hint:[/] {plain(hint)}")
     return BAD_INPUT

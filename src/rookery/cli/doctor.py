@@ -18,7 +18,7 @@ def doctor(
 ) -> None:
     """Check Python, Java, Spark, jars, the catalog and write access, and say what to do."""
     from rookery.api.doctor import doctor as examine  # brings PyIceberg, which other commands do without
-    from rookery.cli import views as views  # the views register themselves
+    from rookery.cli import doctor_view as doctor_view  # registers itself
 
     settings = settings_of(context)
     show(examine(settings.lake(), tuple(only or ())), settings)

@@ -41,7 +41,9 @@ def cat(
     """Write the payload of one blob to standard output, byte for byte."""
     settings = settings_of(context)
     data = puffin_files.payload(file, blob, settings.properties_for(file), stored=stored)
-    sys.stdout.buffer.write(data)
+    rest = memoryview(data)
+    while rest:  # an unbuffered stream may take a part only, as before a full disk or a closed pipe
+        rest = rest[sys.stdout.buffer.write(rest) :]
     sys.stdout.buffer.flush()
 
 

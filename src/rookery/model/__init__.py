@@ -13,6 +13,8 @@ from rookery.model.errors import (
 )
 from rookery.model.estimate import Certainty, Estimate
 from rookery.model.names import TableName, quote_part, split_name
+from rookery.model.report import Sheet, SheetReport, in_bytes, thousands
+from rookery.model.table import Field, Snapshot
 
 __all__ = [
     "IN_MEMORY",
@@ -20,15 +22,21 @@ __all__ = [
     "Certainty",
     "Check",
     "Estimate",
+    "Field",
     "FormatError",
     "MachineError",
     "Outcome",
     "Place",
     "RookeryError",
+    "Sheet",
+    "SheetReport",
+    "Snapshot",
     "StorageError",
     "TableName",
     "UsageError",
     "findings",
+    "in_bytes",
     "quote_part",
     "split_name",
+    "thousands",
 ]

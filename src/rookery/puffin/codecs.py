@@ -24,6 +24,18 @@ LZ4 = "lz4"
 _STEP_IN = 512
 _STEP_OUT = 1 << 20
 
+# Both libraries pass over a skippable frame in silence, and give nothing; so the magic is looked at here.
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
+
+# Nothing, as a frame that says so: flags, block size, 8 bytes of content size, checksum, end. The library
+# takes a size of 0 for "not known" and leaves it out.
+_LZ4_EMPTY = _LZ4_MAGIC + b"\x68\x40" + bytes(8) + b"\x05" + bytes(4)
+
+
+class _TooLongError(Exception):
+    """A frame without a stated size goes beyond the limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Codec:
@@ -47,20 +59,21 @@ def _zstd_compress(data: bytes) -> bytes:
 
 
 def _zstd_content_size(data: bytes) -> int | None:
+    _check_magic(data, _ZSTD_MAGIC)
     size = zstandard.frame_content_size(data)
     return None if size < 0 else size
 
 
 def _zstd_decompress(data: bytes, size: int | None, limit: int) -> bytes:
-    if size is None:
-        return _zstd_decompress_unsized(data, limit)
+    if not size:  # the library takes a claim of 0 on trust, and looks at nothing behind it
+        return _zstd_decompress_in_steps(data, limit)
     if not hasattr(_contexts, "decompressor"):
         _contexts.decompressor = zstandard.ZstdDecompressor()
     plain: bytes = _contexts.decompressor.decompress(data, allow_extra_data=False)
     return plain
 
 
-def _zstd_decompress_unsized(data: bytes, limit: int) -> bytes:
+def _zstd_decompress_in_steps(data: bytes, limit: int) -> bytes:
     frame = zstandard.ZstdDecompressor().decompressobj(read_across_frames=False)
     plain = bytearray()
     for at in range(0, len(data), _STEP_IN):
@@ -73,11 +86,14 @@ def _zstd_decompress_unsized(data: bytes, limit: int) -> bytes:
 
 
 def _lz4_compress(data: bytes) -> bytes:
+    if not data:
+        return _LZ4_EMPTY
     compressed: bytes = lz4.frame.compress(data, store_size=True)
     return compressed
 
 
 def _lz4_content_size(data: bytes) -> int | None:
+    _check_magic(data, _LZ4_MAGIC)
     # The library reports 0 both for "empty" and for "not said"; the frame's own flag tells them apart.
     size = int(lz4.frame.get_frame_info(data)["content_size"])
     stated = len(data) > 4 and bool(data[4] & 0x08)
@@ -86,20 +102,33 @@ def _lz4_content_size(data: bytes) -> int | None:
 
 def _lz4_decompress(data: bytes, size: int | None, limit: int) -> bytes:
     frame = lz4.frame.LZ4FrameDecompressor()
-    # One byte more than the frame claims is asked for, so that "too much" is told from "just enough".
-    plain: bytes = frame.decompress(data, max_length=_STEP_OUT if size is None else size + 1)
-    while not frame.eof and not frame.needs_input and size is None:
-        plain += frame.decompress(b"", max_length=_STEP_OUT)
-        _check_limit(len(plain), limit)
+    if size is None:
+        plain = _lz4_decompress_in_steps(frame, data, limit)
+    else:  # one byte more than the frame claims, so that "too much" is told from "just enough"
+        plain = frame.decompress(data, max_length=size + 1)
     if not frame.eof:
         raise ValueError("a frame without its end")
     _check_unused(len(frame.unused_data or b""))
     return plain
 
 
+def _lz4_decompress_in_steps(frame: lz4.frame.LZ4FrameDecompressor, data: bytes, limit: int) -> bytes:
+    plain = bytearray(frame.decompress(data, max_length=_STEP_OUT))
+    _check_limit(len(plain), limit)
+    while not frame.eof and not frame.needs_input:
+        plain += frame.decompress(b"", max_length=_STEP_OUT)
+        _check_limit(len(plain), limit)
+    return bytes(plain)
+
+
+def _check_magic(data: bytes, magic: bytes) -> None:
+    if data[: len(magic)] != magic:
+        raise ValueError(f"no frame's magic but {data[: len(magic)]!r}")
+
+
 def _check_limit(size: int, limit: int) -> None:
     if size > limit:
-        raise ValueError(f"more than {limit} bytes of content")
+        raise _TooLongError
 
 
 def _check_unused(size: int) -> None:
@@ -141,13 +170,10 @@ def decompress(name: str | None, data: bytes, place: Place, limit: int) -> bytes
     try:
         size = codec.content_size(data)
         if size is not None and size > limit:
-            raise PuffinLimitError(
-                place,
-                f"at most {limit} bytes of content",
-                f"a frame that claims {size}",
-                hint="raise the limit",
-            )
+            raise _beyond(limit, f"a frame that claims {size}", place)
         plain = codec.decompress(data, size, limit)
+    except _TooLongError:
+        raise _beyond(limit, "a frame with more, which does not say how much", place) from None
     except _FRAME_ERRORS as error:
         if isinstance(error, PuffinError):
             raise
@@ -155,3 +181,7 @@ def decompress(name: str | None, data: bytes, place: Place, limit: int) -> bytes
     if size is not None and len(plain) != size:
         raise PuffinError(place, f"{size} bytes in the {name} frame, as it claims", str(len(plain)))
     return plain
+
+
+def _beyond(limit: int, found: str, place: Place) -> PuffinLimitError:
+    return PuffinLimitError(place, f"at most {limit} bytes of content", found, hint="raise the limit")

@@ -90,7 +90,7 @@ class DeletionVector:
         return np.frombuffer(self.bitmap.to_array(), dtype=np.int64) if self.bitmap else np.empty(0, np.int64)
 
     def __contains__(self, position: int) -> bool:
-        return position in self.bitmap
+        return 0 <= position <= MAX_POSITION and position in self.bitmap
 
     def __len__(self) -> int:
         return len(self.bitmap)

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Raw, Struct
 
-from rookery.model import Place
+from rookery.model import Place, UsageError
 from rookery.puffin.errors import PuffinError
 from rookery.puffin.layout import HEADER_SIZE
 from rookery.puffin.metadata import BlobMetadata, FileMetadata
@@ -175,7 +175,9 @@ def _check_extents(extents: Sequence[_Extent], place: Place, footer_start: int) 
 
 def encode_footer(metadata: FileMetadata) -> bytes:
     """Write a footer's JSON: compact, the keys in the order in which Iceberg writes them."""
-    document: dict[str, Any] = {"blobs": [_blob_document(blob) for blob in metadata.blobs]}
+    document: dict[str, Any] = {
+        "blobs": [_blob_document(blob) | _unknown(blob.extra, _Blob) for blob in metadata.blobs]
+    }
     if metadata.properties:
         document["properties"] = dict(metadata.properties)
     return msgspec.json.encode(document | _unknown(metadata.extra, _File))
@@ -194,7 +196,28 @@ def _blob_document(blob: BlobMetadata) -> dict[str, Any]:
         document["compression-codec"] = blob.codec
     if blob.properties:
         document["properties"] = dict(blob.properties)
-    return document | _unknown(blob.extra, _Blob)
+    return document
+
+
+def check_describable(blob: BlobMetadata) -> None:
+    """Refuse what a writer was given if readers would not take it back from the footer."""
+    try:
+        msgspec.convert(_blob_document(blob), _Blob)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"a blob cannot be described so: {error}",
+            hint="the specification has strings, 32-bit fields and 64-bit numbers",
+        ) from error
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Refuse the properties of a file that are not strings."""
+    try:
+        msgspec.convert(dict(properties), dict[str, str])
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"a file cannot have such properties: {error}", hint="keys and values are strings"
+        ) from error
 
 
 def _unknown(extra: Mapping[str, Any], struct: type[Struct]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 
 import numpy as np
+from numpy.typing import NDArray
 
 _COOKIE_PLAIN = 12346  # no run containers; the count of containers follows
 _COOKIE_RUNS = 12347  # in the lower 16 bits; the count, less one, in the upper
@@ -39,18 +40,57 @@ def bitmap32_size(data: memoryview) -> int | None:
     start = header + 4 * count + (4 * count if has_offsets else 0)
     if count > 1 << 16 or start > len(data):
         return None
-    cardinalities = np.frombuffer(data, np.uint16, 2 * count, header)[1::2].astype(np.int64) + 1
-    sizes = np.where(cardinalities > _ARRAY_MAX, _BITSET_SIZE, 2 * cardinalities)
     if run_flags is not None:
-        is_run = np.unpackbits(np.frombuffer(run_flags, np.uint8), count=count, bitorder="little").astype(
-            bool
-        )
-        return _with_runs(data, start, sizes, is_run)
-    end = start + int(sizes.sum())
+        return _size_with_runs(data, header, count, start, run_flags, has_offsets)
+    end = start + int(_plain_sizes(data, header, count).sum())
     return end if end <= len(data) else None
 
 
-def _with_runs(data: memoryview, start: int, sizes: np.ndarray, is_run: np.ndarray) -> int | None:
+def _plain_sizes(data: memoryview, header: int, count: int) -> NDArray[np.int64]:
+    """The sizes of the containers as far as their cardinalities tell: of arrays and bitsets."""
+    cardinalities = np.frombuffer(data, "<u2", 2 * count, header)[1::2].astype(np.int64) + 1
+    return np.where(cardinalities > _ARRAY_MAX, _BITSET_SIZE, 2 * cardinalities)
+
+
+def _size_with_runs(
+    data: memoryview, header: int, count: int, start: int, run_flags: memoryview, has_offsets: bool
+) -> int | None:
+    flags = np.frombuffer(run_flags, np.uint8)
+    is_run = np.unpackbits(flags, count=count, bitorder="little").view(np.bool_)
+    sizes = _plain_sizes(data, header, count)
+    if has_offsets:
+        offsets = np.frombuffer(data, "<u4", count, header + 4 * count).astype(np.int64)
+        end = _by_offsets(data, start, sizes, is_run, offsets)
+        if end is not None:
+            return end
+    return _by_walk(data, start, sizes, is_run)
+
+
+def _by_offsets(
+    data: memoryview,
+    start: int,
+    sizes: NDArray[np.int64],
+    is_run: NDArray[np.bool_],
+    offsets: NDArray[np.int64],
+) -> int | None:
+    """Find the end by the offset header, if each offset is just where the container before it ends.
+
+    Readers walk and do not trust the header; so where it differs from the walk, the walk decides.
+    """
+    octets = np.frombuffer(data, np.uint8)
+    at = offsets[is_run]
+    try:
+        counts = octets[at] + 256 * octets[at + 1].astype(np.int64)
+    except IndexError:
+        return None
+    ends = offsets + sizes
+    ends[is_run] = at + _U16.size + 4 * counts
+    if offsets[0] != start or (ends[:-1] != offsets[1:]).any() or ends[-1] > len(data):
+        return None
+    return int(ends[-1])
+
+
+def _by_walk(data: memoryview, start: int, sizes: NDArray[np.int64], is_run: NDArray[np.bool_]) -> int | None:
     """Walk the containers: a run container tells its size only at its start."""
     position = start
     for size, run in zip(sizes.tolist(), is_run.tolist(), strict=True):

@@ -55,7 +55,7 @@ def _check_file(reader: Reader) -> Iterator[Check]:
 
 def _check_gaps(reader: Reader) -> Iterator[Check]:
     try:
-        blobs = sorted(reader.metadata.blobs, key=lambda blob: blob.offset)
+        blobs = sorted((blob for blob in reader.metadata.blobs if blob.length), key=lambda blob: blob.offset)
     except FormatError:
         return  # reported blob by blob
     ends = [HEADER_SIZE, *(blob.end for blob in blobs)]

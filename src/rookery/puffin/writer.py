@@ -10,7 +10,7 @@ from typing import Any, Self
 from rookery.model import Place, UsageError
 from rookery.puffin import codecs
 from rookery.puffin.errors import PuffinError
-from rookery.puffin.footer import encode_footer
+from rookery.puffin.footer import check_describable, check_properties, encode_footer
 from rookery.puffin.layout import MAGIC, MAX_PAYLOAD_SIZE, Flag, Tail
 from rookery.puffin.metadata import (
     CREATED_BY_PROPERTY,
@@ -55,11 +55,16 @@ class Writer:
         self._properties = dict(properties or {})
         if created_by is not None:
             self._properties[CREATED_BY_PROPERTY] = created_by
+        check_properties(self._properties)
         self._extra = dict(extra or {})
         self._blobs: list[BlobMetadata] = []
         self._finished = False
         self._sink: Sink = create_sink(where, io_properties, overwrite=overwrite)
-        self._sink.write(MAGIC)
+        try:
+            self._sink.write(MAGIC)
+        except BaseException:  # no `with` has been entered that would do it
+            self._sink.discard()
+            raise
 
     def add(self, blob: Blob) -> BlobMetadata:
         """Compress and append a blob; return its description with its place in the file."""
@@ -86,15 +91,16 @@ class Writer:
 
     def add_stored(self, blob: BlobMetadata, stored: bytes) -> BlobMetadata:
         """Append a payload that is already in its stored form, described by *blob*, byte for byte."""
-        if self._finished:
-            raise UsageError(f"{self._sink.name} is finished", hint="open another writer")
+        self._check_open()
         placed = replace(blob, offset=self._sink.position, length=len(stored))
+        check_describable(placed)
         self._sink.write(stored)
         self._blobs.append(placed)
         return placed
 
     def finish(self) -> WrittenFile:
         """Write the footer and publish the file."""
+        self._check_open()
         metadata = FileMetadata(tuple(self._blobs), self._properties, self._extra)
         payload = encode_footer(metadata)
         flags = 0
@@ -112,6 +118,10 @@ class Writer:
         self._sink.commit()
         self.written = WrittenFile(self._sink.name, size, size - start, metadata)
         return self.written
+
+    def _check_open(self) -> None:
+        if self._finished:
+            raise UsageError(f"{self._sink.name} is finished", hint="open another writer")
 
     def _place(self) -> Place:
         return Place(self._sink.name, self._sink.position)

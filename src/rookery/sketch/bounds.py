@@ -49,14 +49,14 @@ def _exact(samples: int, probability: float, tail: float) -> tuple[float, float]
     return float(max(low, samples)), float(high)
 
 
-def _at_most(most: int, population: int, probability: float) -> float:
+def _at_most(most: int, population: float, probability: float) -> float:
     """P(X ≤ most) for X binomial."""
     if population <= most:
         return 1.0
-    counts = np.arange(most + 1)
-    log_choose = math.lgamma(population + 1) - np.array(
-        [math.lgamma(k + 1) + math.lgamma(population - k + 1) for k in range(most + 1)]
-    )
+    counts = np.arange(most + 1, dtype=np.float64)
+    # Term by term, as the difference of two lgamma of a large population is all rounding error.
+    log_choose = np.zeros(most + 1)
+    np.cumsum(np.log((population - counts[:-1]) / (counts[:-1] + 1)), out=log_choose[1:])
     logs = log_choose + counts * math.log(probability) + (population - counts) * math.log1p(-probability)
     return float(np.exp(logs).sum())
 

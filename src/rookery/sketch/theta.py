@@ -18,6 +18,8 @@ from rookery.model import IN_MEMORY, Certainty, Estimate, FormatError, Place
 from rookery.sketch.bounds import sampled_bounds
 
 MAX_THETA = 2**63 - 1
+LG_K = 12  # as Iceberg and Trino have it
+K = 1 << LG_K
 DEFAULT_SEED_HASH = 0x93CC  # of the seed 9001, which Iceberg prescribes
 
 _FAMILY_COMPACT = 3

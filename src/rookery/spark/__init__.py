@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from rookery.model import MachineError
 from rookery.spark.catalogs import SparkCatalog, spark_catalog
 from rookery.spark.java import Java, find_java
 
@@ -14,7 +15,11 @@ __all__ = ["Java", "SparkCatalog", "find_java", "register", "session", "spark_ca
 def __getattr__(name: str) -> Any:
     """Import pyspark, which is slow and may be missing, only when a session is asked for."""
     if name in ("register", "session"):
-        from rookery.spark import sessions
-
+        try:
+            from rookery.spark import sessions
+        except ModuleNotFoundError as error:
+            raise MachineError(
+                f"the package {error.name} is not installed", hint="pip install 'rookery[spark]'"
+            ) from error
         return getattr(sessions, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

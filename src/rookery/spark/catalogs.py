@@ -54,7 +54,7 @@ def spark_catalog(config: CatalogConfig) -> SparkCatalog:
     prefix = f"spark.sql.catalog.{config.name}"
     conf = {prefix: "org.apache.iceberg.spark.SparkCatalog"}
     conf |= {f"{prefix}.{key}": value for key, value in (carried | store | specific).items()}
-    return SparkCatalog(conf, (ICEBERG_RUNTIME, *packages, *store_packages))
+    return SparkCatalog(conf, tuple(dict.fromkeys((ICEBERG_RUNTIME, *packages, *store_packages))))
 
 
 def _sql(properties: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -64,13 +64,16 @@ def _sql(properties: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]
     if path is not None:
         # Writers queue up behind SQLite's one lock: wait for it rather than fail.
         return common | {"uri": f"jdbc:sqlite:{path}?busy_timeout=30000"}, (SQLITE_JDBC,)
-    parts = urlsplit(uri)
-    database = parts.scheme.split("+")[0]
-    if database not in ("postgresql", "mysql") or not parts.hostname:
+    try:
+        parts = urlsplit(uri)
+        database = parts.scheme.split("+")[0]
+        if database not in ("postgresql", "mysql") or not parts.hostname:
+            raise ValueError(database)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
         raise CatalogError(
             f"no JDBC address follows from {redact(uri)}", hint="use sqlite:///…, postgresql://… or mysql://…"
-        )
-    port = f":{parts.port}" if parts.port else ""
+        ) from None
     common["uri"] = f"jdbc:{database}://{parts.hostname}{port}{parts.path}"
     if parts.username:
         common["jdbc.user"] = unquote(parts.username)

@@ -33,18 +33,27 @@ def session(
     """
     config = catalog if isinstance(catalog, CatalogConfig) else resolve(catalog)
     known = spark_catalog(config)
-    spark = SparkSession.getActiveSession() or _start(config, known, master, memory, conf or {})
-    for key, value in known.conf.items():
-        if spark.conf.get(key, None) is None:
-            spark.conf.set(key, value)
-    register(spark)
-    return spark
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        spark = _start(config, known, master, memory, conf or {})
+    else:
+        _introduce(spark, config, known)
+    return register(spark)
 
 
 def register(spark: SparkSession) -> SparkSession:
     """Teach a session of your own the data sources of Rookery."""
     spark.dataSource.register(PuffinDataSource)
     return spark
+
+
+def _introduce(spark: SparkSession, config: CatalogConfig, known: SparkCatalog) -> None:
+    """Tell a running session of a catalog; what it knows already stays as it is."""
+    if spark.conf.get(f"spark.sql.catalog.{config.name}", None) is None:
+        open_catalog(config)  # as in a session that is started: a new SQL catalog is made first
+    for key, value in known.conf.items():
+        if spark.conf.get(key, None) is None:
+            spark.conf.set(key, value)
 
 
 def _start(

@@ -56,7 +56,13 @@ class FsspecSource(Source):
 
     def _fetch(self, offset: int, length: int) -> bytes:
         with _said_plainly(self._location, "read"):
-            return bytes(self._filesystem.cat_file(self._path, start=offset, end=offset + length))
+            data = bytes(self._filesystem.cat_file(self._path, start=offset, end=offset + length))
+        if len(data) > length:
+            raise StorageError(
+                f"{self.name}: its server does not know ranges, and sent the whole file",
+                hint="copy the file to a disk, or to a store that knows them",
+            )
+        return data
 
 
 class InputFileSource(Source):
@@ -100,12 +106,14 @@ class OutputFileSink(SpooledSink):
     def _publish(self, spool: IO[bytes]) -> None:
         with _said_plainly(self._output.location, "written"):
             try:
-                with self._output.create(overwrite=self._overwrite) as stream:
-                    shutil.copyfileobj(spool, stream, COPY_BYTES)
+                output = self._output.create(overwrite=self._overwrite)
             except FileExistsError as error:
                 raise StorageError(
                     f"{self.name}: exists already", hint="choose another name, or overwrite"
                 ) from error
+            try:
+                with output as stream:
+                    shutil.copyfileobj(spool, stream, COPY_BYTES)
             except BaseException:
                 # Closing an object store's stream completes the upload: take the torso away again.
                 if self._io is not None:
@@ -157,7 +165,9 @@ def list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
             return _list_by_arrow(url, properties)
         filesystem, path = fsspec.core.url_to_fs(url)
         if not filesystem.isdir(path):
-            return [url] if filesystem.exists(path) else []
+            if not filesystem.exists(path):
+                raise FileNotFoundError(path)
+            return [url]
         return [filesystem.unstrip_protocol(name) for name in sorted(filesystem.find(path))]
 
 
@@ -165,8 +175,11 @@ def _list_by_arrow(url: str, properties: Mapping[str, str]) -> list[str]:
     io = PyArrowFileIO(dict(properties))
     scheme, authority, path = io.parse_location(url, dict(properties))
     filesystem = io.fs_by_scheme(scheme, authority)
-    if filesystem.get_file_info(path).type is FileType.File:
+    kind = filesystem.get_file_info(path).type
+    if kind is FileType.File:
         return [url]
-    found = filesystem.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
+    if kind is FileType.NotFound:
+        raise FileNotFoundError(path)
+    found = filesystem.get_file_info(FileSelector(path, recursive=True))
     base = url.removesuffix(path)
     return sorted(base + info.path for info in found if info.type is FileType.File)

@@ -30,7 +30,7 @@ class Sink(ABC):
             raise StorageError(
                 f"{self.name}: cannot be written: {error}", hint="is the disk full?"
             ) from error
-        self.position += len(data)
+        self.position += memoryview(data).nbytes
 
     @abstractmethod
     def _append(self, data: bytes | bytearray | memoryview) -> None: ...
@@ -122,7 +122,8 @@ class LocalSink(Sink):
     def discard(self) -> None:
         """Remove the passing file."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # a full disk refuses what is still buffered: all of it is to go
+                self._file.close()
             self._file = None
             with suppress(FileNotFoundError):
                 os.unlink(self._passing)
@@ -147,7 +148,8 @@ class SpooledSink(Sink):
 
     def discard(self) -> None:
         """Remove the local file."""
-        self._spool.close()
+        with suppress(OSError):
+            self._spool.close()
 
     @abstractmethod
     def _publish(self, spool: IO[bytes]) -> None: ...

@@ -63,7 +63,7 @@ class BytesSource(Source):
 
     def __init__(self, data: bytes | bytearray | memoryview, name: str = "<bytes>") -> None:
         super().__init__(name)
-        self._data = memoryview(data)
+        self._data = memoryview(data).cast("B")
 
     def _measure(self) -> int:
         return len(self._data)

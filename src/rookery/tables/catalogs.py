@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
-from pyiceberg.utils.config import Config
+from pyiceberg.utils.config import DEFAULT, Config
 
 from rookery.model import CatalogError, UsageError
 from rookery.tables.secrets import redact
@@ -77,6 +77,16 @@ def _pyiceberg_config() -> Config:
         ) from error
 
 
+def _default_name() -> str | None:
+    """The catalog that PyIceberg is told to take if none is named."""
+    config = _pyiceberg_config()
+    try:
+        name = config.get_default_catalog_name()
+        return None if name == DEFAULT and DEFAULT not in config.get_known_catalogs() else name
+    except ValueError as error:
+        raise CatalogError(f"PyIceberg's configuration: {error}", hint="check .pyiceberg.yaml") from error
+
+
 def _flat(properties: Mapping[str, object]) -> dict[str, str]:
     return {key: str(value) for key, value in properties.items()}
 
@@ -91,8 +101,9 @@ def resolve(
     given = {key: value for key, value in {"uri": uri, "warehouse": warehouse, **properties}.items() if value}
     known = configured()
     if name is None and not given:
-        default = _pyiceberg_config().get_default_catalog_name()
-        return CatalogConfig(default, known[default]) if default in known else embedded()
+        name = _default_name()
+        if name is None:
+            return embedded()
     if name is None:
         return CatalogConfig(EMBEDDED_NAME, given)
     if name.lower() in known:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_SECRET_KEY = re.compile(r"secret|password|token|credential|access-key|session|sas|account-key|private", re.I)
-_URL_PASSWORD = re.compile(r"(://[^/:@\s]*:)[^@/\s]+(@)")
+_SECRET_KEY = re.compile(
+    r"secret|password|token|credential|(access|account|api)-key|session|sas|private|connection-string"
+    r"|authorization",
+    re.I,
+)
+_URL_PASSWORD = re.compile(r"(://[^/:@\s]*:)[^@\s]+(@)")
 HIDDEN = "***"
 
 
@@ -25,7 +29,7 @@ def redact(text: str, properties: Mapping[str, object] | None = None) -> str:
     >>> redact("postgresql://me:pw@host/db refused s3cret", {"token": "s3cret"})
     'postgresql://me:***@host/db refused ***'
     """
-    for key, value in (properties or {}).items():
-        if is_secret(key) and value:
-            text = text.replace(str(value), HIDDEN)
+    secrets = [str(value) for key, value in (properties or {}).items() if is_secret(key) and value]
+    for secret in sorted(secrets, key=len, reverse=True):  # one may hold another
+        text = text.replace(secret, HIDDEN)
     return _URL_PASSWORD.sub(rf"\1{HIDDEN}\2", text)

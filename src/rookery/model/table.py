@@ -1,0 +1,28 @@
+"""A table as every format shows it: its columns and its snapshots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A primitive leaf column. Nested ones are named `a.b`, `list.element`, `map.key`, `map.value`."""
+
+    id: int
+    name: str
+    type: str
+    required: bool = False
+    repeated: bool = False  # inside a list or a map, where a row has any number of values
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state of the table, by its id."""
+
+    id: int
+    parent_id: int | None
+    sequence_number: int
+    timestamp_ms: int
+    schema_id: int | None
+    operation: str | None

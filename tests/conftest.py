@@ -1,0 +1,44 @@
+"""One Spark session for all tests that need one; a JVM is not started for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import rookery
+from rookery.api.lake import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def rookery_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The embedded catalog's folder, away from the one of whoever runs the tests."""
+    home = tmp_path_factory.mktemp("rookery-home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROOKERY_HOME", str(home))
+        patch.setenv("PYICEBERG_HOME", str(home))
+        yield home
+
+
+@pytest.fixture(scope="session")
+def lake(rookery_home: Path) -> Lake:
+    return rookery.connect("lake")
+
+
+@pytest.fixture(scope="session")
+def spark(lake: Lake) -> Iterator[SparkSession]:
+    session = lake.spark()
+    session.sql("CREATE NAMESPACE IF NOT EXISTS db")
+    yield session
+    session.stop()

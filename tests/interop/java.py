@@ -1,0 +1,205 @@
+"""Iceberg's own Java classes, driven through Spark's gateway; bulk data crosses as bytes, not by item."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+
+from rookery.puffin import Blob, BlobMetadata, FileMetadata, WrittenFile
+
+
+@dataclass(frozen=True)
+class JavaFile:
+    """A Puffin file that Java wrote, and the sizes that its writer reports."""
+
+    data: bytes
+    size: int
+    footer_size: int
+
+
+@dataclass(frozen=True)
+class JavaSketch:
+    """What Java says of a compact theta sketch."""
+
+    estimate: float
+    theta: int
+    retained: int
+    bounds: Mapping[int, tuple[float, float]]
+    plain: bytes
+    compressed: bytes
+
+
+class IcebergJava:
+    """The Java library of the running session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._jvm: Any = spark._jvm
+        self._iceberg = self._jvm.org.apache.iceberg
+
+    # -- Puffin
+
+    def write_puffin(
+        self, blobs: Sequence[Blob], properties: Mapping[str, str] | None = None, codec: str | None = None
+    ) -> JavaFile:
+        """Write a file in memory; *codec* is the default for blobs that ask for none."""
+        out = self._iceberg.inmemory.InMemoryOutputFile()
+        builder = self._iceberg.puffin.Puffin.write(out).setAll(self._ordered(properties or {}))
+        writer = builder.compressBlobs(self._codec(codec)).build()
+        for blob in blobs:
+            writer.write(self._blob(blob))
+        writer.finish()
+        return JavaFile(bytes(out.toByteArray()), writer.fileSize(), writer.footerSize())
+
+    def read_puffin(
+        self, data: bytes, written: WrittenFile | None = None
+    ) -> tuple[FileMetadata, list[bytes]]:
+        """Read a file from memory, with the sizes that a catalog would give if *written* is there."""
+        builder = self._iceberg.puffin.Puffin.read(self._iceberg.inmemory.InMemoryInputFile(data))
+        if written is not None:
+            builder = builder.withFileSize(written.size).withFooterSize(written.footer_size)
+        reader = builder.build()
+        try:
+            metadata = reader.fileMetadata()
+            # One call for all of the metadata: what Java understood, in Java's own JSON.
+            described = json.loads(self._iceberg.puffin.FileMetadataParser.toJson(metadata, False))
+            payloads = [bytes(pair.second().array()) for pair in self._pairs(reader, metadata)]
+        finally:
+            reader.close()
+        return _file_metadata(described), payloads
+
+    def _pairs(self, reader: Any, metadata: Any) -> Any:
+        # py4j takes no lambda for an Iterable; Iceberg's copy of Guava makes a list of it.
+        relocated = self._iceberg.relocated.com.google.common.collect
+        return relocated.ImmutableList.copyOf(reader.readAll(metadata.blobs()))
+
+    def _blob(self, blob: Blob) -> Any:
+        return self._iceberg.puffin.Blob(
+            blob.type,
+            list(blob.fields),
+            blob.snapshot_id,
+            blob.sequence_number,
+            self._jvm.java.nio.ByteBuffer.wrap(blob.payload),
+            None if blob.codec is None else self._codec(blob.codec),
+            self._ordered(blob.properties),
+        )
+
+    def _codec(self, name: str | None) -> Any:
+        return self._iceberg.puffin.PuffinCompressionCodec.forName(None if name == "none" else name)
+
+    def _ordered(self, values: Mapping[str, str]) -> Any:
+        """A map that keeps its order, which py4j's own conversion would lose."""
+        ordered = self._jvm.java.util.LinkedHashMap()
+        for key, value in values.items():
+            ordered.put(key, value)
+        return ordered
+
+    # -- deletion vectors
+
+    def positions(self, payload: bytes, cardinality: int) -> NDArray[np.int64]:
+        """Decode a deletion vector with Java's index, and return all of its positions."""
+        index = self._index(payload, cardinality)
+        assert index.cardinality() == cardinality
+        found = self._jvm.java.util.stream.LongStream.builder()  # a LongConsumer that the JDK brings
+        index.forEach(found)
+        array = found.build().toArray()
+        buffer = self._jvm.java.nio.ByteBuffer.allocate(8 * len(array))
+        buffer.order(self._jvm.java.nio.ByteOrder.LITTLE_ENDIAN).asLongBuffer().put(array)
+        return np.frombuffer(bytes(buffer.array()), "<i8")
+
+    def reserialize(self, payload: bytes, cardinality: int) -> bytes:
+        """Decode a deletion vector with Java's index, and encode it with the same."""
+        return bytes(self._index(payload, cardinality).serialize().array())
+
+    def serialize_ranges(self, ranges: Iterable[tuple[int, int]]) -> bytes:
+        """Encode a deletion vector of the positions in *ranges* (start, stop)."""
+        index = self._iceberg.deletes.PositionDeleteIndexUtil.merge([])  # the public way to a new index
+        for start, stop in ranges:
+            index.delete(start, stop)
+        return bytes(index.serialize().array())
+
+    def _index(self, payload: bytes, cardinality: int) -> Any:
+        file = self.delete_file("x.puffin", 0, "x.parquet", 4, len(payload), cardinality)
+        return self._iceberg.deletes.PositionDeleteIndex.deserialize(payload, file)
+
+    def delete_file(
+        self, path: str, size: int, data_file: str, offset: int, length: int, cardinality: int
+    ) -> Any:
+        """Describe a deletion vector of an unpartitioned table, as a manifest would."""
+        return (
+            self._iceberg.FileMetadata.deleteFileBuilder(self._iceberg.PartitionSpec.unpartitioned())
+            .ofPositionDeletes()
+            .withFormat("puffin")
+            .withPath(path)
+            .withFileSizeInBytes(size)
+            .withReferencedDataFile(data_file)
+            .withContentOffset(offset)
+            .withContentSizeInBytes(length)
+            .withRecordCount(cardinality)
+            .build()
+        )
+
+    # -- theta sketches
+
+    def theta(self, payload: bytes, *, wrap: bool = False) -> JavaSketch:
+        """Decode a theta sketch with the DataSketches that Iceberg ships."""
+        shaded = self._iceberg.shaded.org.apache.datasketches
+        compact = shaded.theta.CompactSketch
+        sketch = (compact.wrap if wrap else compact.heapify)(shaded.memory.Memory.wrap(payload))
+        return JavaSketch(
+            sketch.getEstimate(),
+            sketch.getThetaLong(),
+            sketch.getRetainedEntries(),
+            {d: (sketch.getLowerBound(d), sketch.getUpperBound(d)) for d in (1, 2, 3)},
+            bytes(sketch.toByteArray()),
+            bytes(sketch.toByteArrayCompressed()),
+        )
+
+    # -- tables
+
+    def table(self, name: str) -> Any:
+        """Load a table as Spark's catalog knows it."""
+        return self._iceberg.spark.Spark3Util.loadIcebergTable(self._spark._jsparkSession, name)
+
+    def commit_deletes(self, name: str, delete_files: Iterable[Any]) -> None:
+        """Add delete files to a table."""
+        delta = self.table(name).newRowDelta()
+        for file in delete_files:
+            delta.addDeletes(file)
+        delta.commit()
+
+    def register_statistics(self, name: str, snapshot_id: int, written: WrittenFile) -> None:
+        """Make a written file the statistics of a snapshot; Java reads the blobs' metadata itself."""
+        table = self.table(name)
+        reader = self._iceberg.puffin.Puffin.read(table.io().newInputFile(written.location)).build()
+        blobs = self._iceberg.GenericBlobMetadata.__getattr__("from")(reader.fileMetadata().blobs())
+        reader.close()
+        statistics = self._iceberg.GenericStatisticsFile(
+            snapshot_id, written.location, written.size, written.footer_size, blobs
+        )
+        table.updateStatistics().setStatistics(statistics).commit()
+
+
+def _file_metadata(document: Mapping[str, Any]) -> FileMetadata:
+    return FileMetadata(
+        tuple(
+            BlobMetadata(
+                blob["type"],
+                tuple(blob["fields"]),
+                blob["snapshot-id"],
+                blob["sequence-number"],
+                blob["offset"],
+                blob["length"],
+                blob.get("compression-codec"),
+                blob.get("properties", {}),
+            )
+            for blob in document["blobs"]
+        ),
+        document.get("properties", {}),
+    )
