@@ -9,11 +9,29 @@ from rookery.version import __version__
 if TYPE_CHECKING:
     from rookery import puffin, spark
     from rookery.api.lake import Lake, connect
+    from rookery.api.sql import sql
+    from rookery.api.statistics import analyze, table
 
-__all__ = ["Lake", "RookeryError", "__version__", "connect", "puffin", "spark"]
+__all__ = [
+    "Lake",
+    "RookeryError",
+    "__version__",
+    "analyze",
+    "connect",
+    "puffin",
+    "spark",
+    "sql",
+    "table",
+]
 
 _LAZY = {"puffin": "rookery.puffin", "spark": "rookery.spark"}
-_LAZY_NAMES = {"Lake": "rookery.api.lake", "connect": "rookery.api.lake"}
+_LAZY_NAMES = {
+    "Lake": "rookery.api.lake",
+    "analyze": "rookery.api.statistics",
+    "connect": "rookery.api.lake",
+    "sql": "rookery.api.sql",
+    "table": "rookery.api.statistics",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -51,15 +52,35 @@ class Lake:
         except (NoSuchTableError, NoSuchNamespaceError) as error:
             raise UsageError(f"there is no table {name}", hint="check the name, or say --catalog") from error
 
+    def find(self, pattern: str) -> list[TableName]:
+        """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""
+        if not any(sign in pattern for sign in "*?["):
+            return [self.table_name(pattern)]
+        pattern = pattern.removeprefix(f"{self.name}.")
+        names = [
+            TableName(self.name, tuple(identifier[:-1]), identifier[-1])
+            for namespace in self._namespaces(())
+            for identifier in self.catalog.list_tables(namespace)
+        ]
+        found = [name for name in names if fnmatchcase(".".join(name.identifier), pattern)]
+        if not found:
+            raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
+        return sorted(found, key=str)
+
+    def _namespaces(self, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        for namespace in self.catalog.list_namespaces(parent):
+            yield tuple(namespace)
+            yield from self._namespaces(tuple(namespace))
+
     def properties_of(self, name: TableName) -> Mapping[str, str]:
         """Return the properties of the catalog that a name begins with."""
         return self.properties if name.catalog == self.name else resolve(name.catalog).properties
 
-    def spark(self) -> SparkSession:
+    def spark(self, *, master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
         """Return a Spark session that knows this catalog under its name."""
         from rookery.spark import session  # pyspark is an extra, and slow to import
 
-        return session(self.config)
+        return session(self.config, master=master, conf=conf)
 
     def __repr__(self) -> str:
         return f"<Lake {self.name}>"

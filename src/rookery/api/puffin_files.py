@@ -82,9 +82,10 @@ class CopyReport:
 def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> PuffinView:
     """Describe a file and decode the blobs of known types."""
     with open_puffin(file, properties=properties) as reader:
-        known = [blob for blob in reader.metadata.blobs if blob.type in SUMMARIES]
-        summaries = {
-            blob.offset: _summarize(reader, blob, stored) for blob, stored in reader.read_many_stored(known)
+        blobs = tuple(reader.metadata.blobs)
+        known = [blob for blob in blobs if blob.type in SUMMARIES]
+        summaries = {  # by identity: empty blobs may share an offset
+            id(blob): _summarize(reader, blob, stored) for blob, stored in reader.read_many_stored(known)
         }
         return PuffinView(
             reader.source.name,
@@ -94,8 +95,8 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
             reader.metadata.properties,
             reader.metadata.extra,
             tuple(
-                BlobView(number, blob, *(summaries[blob.offset] if blob.type in SUMMARIES else (None, None)))
-                for number, blob in enumerate(reader.metadata.blobs)
+                BlobView(number, blob, *summaries.get(id(blob), (None, None)))
+                for number, blob in enumerate(blobs)
             ),
         )
 

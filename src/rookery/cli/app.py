@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from rookery.cli import doctor, puffin
+from rookery.cli import doctor, puffin, statistics
 from rookery.cli.render import plain, talk
 from rookery.cli.settings import Output, Settings
 from rookery.model import RookeryError
@@ -58,6 +58,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("analyze")(statistics.analyze)
+app.command("stats")(statistics.stats)
 app.command("doctor")(doctor.doctor)
 app.add_typer(puffin.app, name="puffin")
 

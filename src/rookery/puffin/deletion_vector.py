@@ -21,7 +21,7 @@ from zlib_ng import zlib_ng
 from rookery.model import IN_MEMORY, Place, UsageError
 from rookery.puffin.errors import DeletionVectorError
 from rookery.puffin.metadata import DELETION_VECTOR_V1, Blob, BlobMetadata
-from rookery.puffin.roaring import bitmap32_size
+from rookery.puffin.roaring import bitmap32_size, says_runs_truly
 
 MAGIC = b"\xd1\xd3\x39\x64"
 MAX_POSITION = 2**63 - 1
@@ -39,6 +39,7 @@ MAGIC_OFFSET = _LENGTH.size
 VECTOR_OFFSET = MAGIC_OFFSET + len(MAGIC)
 MIN_SIZE = VECTOR_OFFSET + _COUNT.size + _CRC.size
 _MAX_KEY = MAX_POSITION >> 32
+_SMALL = 16 << 10
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -124,11 +125,7 @@ class DeletionVector:
         """Read a payload, checking all that can be checked; *cardinality* is what its metadata claims."""
         view = memoryview(payload)
         vector = view[VECTOR_OFFSET : _check_frame(view, place)]
-        _check_bitmaps(vector, place.at(VECTOR_OFFSET))
-        try:
-            bitmap = BitMap64.deserialize(vector)  # type: ignore[arg-type]  # any buffer will do
-        except ValueError as error:
-            raise DeletionVectorError(place.at(VECTOR_OFFSET), "a roaring bitmap", str(error)) from error
+        bitmap = _deserialize(vector, place.at(VECTOR_OFFSET))
         if cardinality is not None and len(bitmap) != cardinality:
             raise DeletionVectorError(
                 place, f"{cardinality} positions, as its metadata says", str(len(bitmap))
@@ -188,6 +185,30 @@ def _check_frame(view: memoryview, place: Place) -> int:
     if stored != computed:
         raise DeletionVectorError(place.at(end), f"the CRC {computed:#010x} of the bytes", f"{stored:#010x}")
     return end
+
+
+def _deserialize(vector: memoryview, place: Place) -> BitMap64:
+    try:
+        bitmap = BitMap64.deserialize(vector)  # type: ignore[arg-type]  # any buffer will do
+    except ValueError as error:
+        _check_bitmaps(vector, place)  # says what is wrong more closely
+        raise DeletionVectorError(place, "a roaring bitmap", str(error)) from error
+    if not _is_whole(vector, bitmap):
+        _check_bitmaps(vector, place)
+    return bitmap
+
+
+def _is_whole(vector: memoryview, bitmap: BitMap64) -> bool:
+    """Whether the vector is a single bitmap that ends where it does, told without a walk over its headers.
+
+    The bitmap's own size is that of its bytes if both have run containers or neither has; a bitmap that says
+    it has some and has none is left to the walk. So are large ones, of which a walk sees but the headers.
+    """
+    (count,) = _COUNT.unpack_from(vector)
+    if count != 1 or len(vector) > _SMALL or bitmap.__sizeof__() != len(vector):
+        return False
+    (key,) = _KEY.unpack_from(vector, _COUNT.size)
+    return key <= _MAX_KEY and says_runs_truly(vector[_COUNT.size + _KEY.size :])
 
 
 def _check_bitmaps(vector: memoryview, place: Place) -> None:

@@ -102,3 +102,12 @@ def _by_walk(data: memoryview, start: int, sizes: NDArray[np.int64], is_run: NDA
         if position > len(data):
             return None
     return position
+
+
+def says_runs_truly(data: memoryview) -> bool:
+    """Whether a bitmap whose cookie speaks of run containers has one; others say nothing untrue."""
+    (cookie,) = _U32.unpack_from(data)
+    if cookie == _COOKIE_PLAIN:
+        return True
+    flags = data[_U32.size : _U32.size + ((cookie >> 16) + 8) // 8]
+    return any(flags)

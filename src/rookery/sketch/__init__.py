@@ -1,5 +1,9 @@
-"""Kernels as values: sketches that update, merge and turn into bytes, with no I/O."""
+"""Kernels as values: sketches that update, merge and turn into bytes, with no I/O.
 
-from rookery.sketch.theta import MAX_THETA, ThetaError, ThetaSketch
+`rookery.sketch.kmv` and `rookery.sketch.values` build sketches and are imported by name: they bring numba.
+"""
 
-__all__ = ["MAX_THETA", "ThetaError", "ThetaSketch"]
+from rookery.sketch.inverted import MAX_FILES, InvertedTheta, union
+from rookery.sketch.theta import MAX_THETA, K, ThetaError, ThetaSketch
+
+__all__ = ["MAX_FILES", "MAX_THETA", "InvertedTheta", "K", "ThetaError", "ThetaSketch", "union"]

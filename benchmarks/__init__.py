@@ -1,0 +1,1 @@
+"""Rookery measured beside its peers: `python -m benchmarks [names…] [--quick]`."""

@@ -1,0 +1,160 @@
+"""Two ways of doing the same, timed side by side: both warm, in turns, the best of several rounds."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+PACKAGES = ("rookery", "pyiceberg", "pyroaring", "zstandard", "lz4", "msgspec", "numpy", "zlib-ng")
+HEAD = ("what", "data", "rookery", "peer", "peer's time", "ratio", "target", "reached")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is done: the rounds, how long a round lasts at least, and the size of the data."""
+
+    rounds: int
+    seconds: float
+    scale: float
+
+    @classmethod
+    def full(cls) -> Effort:
+        return cls(rounds=15, seconds=0.01, scale=1)
+
+    @classmethod
+    def quick(cls) -> Effort:
+        return cls(rounds=2, seconds=0, scale=0.01)
+
+    def of(self, count: int) -> int:
+        """Return *count*, made smaller where less effort is asked for."""
+        return max(int(count * self.scale), 4)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison. A ratio above 1 says that Rookery is the faster one."""
+
+    what: str
+    data: str
+    rookery_seconds: float
+    peer: str
+    peer_seconds: float
+    target: float | None
+
+    @property
+    def ratio(self) -> float:
+        return self.peer_seconds / self.rookery_seconds
+
+    @property
+    def reached(self) -> bool | None:
+        return None if self.target is None else self.ratio >= self.target
+
+    def cells(self) -> tuple[str, ...]:
+        said = {None: "", True: "yes", False: "no"}[self.reached]
+        target = "" if self.target is None else f"≥ {self.target:g}"
+        times = (spell(self.rookery_seconds), spell(self.peer_seconds))
+        return self.what, self.data, times[0], self.peer, times[1], f"{self.ratio:.2f}", target, said
+
+
+def spell(seconds: float) -> str:
+    """Say a time with three digits."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def compare(
+    what: str,
+    data: str,
+    ours: Callable[[], object],
+    peer: str,
+    theirs: Callable[[], object],
+    effort: Effort,
+    *,
+    target: float | None = None,
+    peer_rounds: int | None = None,
+) -> Row:
+    """Time *ours* and *theirs* in turns. *peer_rounds* spares a peer that takes very long."""
+    loops = (_loops(ours, effort), _loops(theirs, effort))  # which warms both
+    best = [float("inf"), float("inf")]
+    limits = (effort.rounds, effort.rounds if peer_rounds is None else min(peer_rounds, effort.rounds))
+    gc.disable()
+    try:
+        for turn in range(effort.rounds):
+            for side, deed in enumerate((ours, theirs)):
+                if turn < limits[side]:
+                    best[side] = min(best[side], _time(deed, loops[side]) / loops[side])
+    finally:
+        gc.enable()
+    return Row(what, data, best[0], peer, best[1], target)
+
+
+def _time(deed: Callable[[], object], loops: int) -> float:
+    start = time.perf_counter()
+    for _ in range(loops):
+        deed()
+    return time.perf_counter() - start
+
+
+def _loops(deed: Callable[[], object], effort: Effort) -> int:
+    """How often in a row makes a round long enough for the clock."""
+    deed()
+    once = _time(deed, 1)
+    return max(1, min(1000, int(effort.seconds / max(once, 1e-9))))
+
+
+@dataclass(frozen=True)
+class Report:
+    """The rows of a benchmark, and what they were measured with."""
+
+    name: str
+    title: str
+    quick: bool
+    python: str
+    cpus: int
+    packages: dict[str, str]
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, name: str, title: str, effort: Effort, rows: Iterable[Row]) -> Report:
+        packages = {package: version(package) for package in PACKAGES}
+        python = f"{platform.python_implementation()} {platform.python_version()}"
+        return cls(name, title, effort == Effort.quick(), python, os.cpu_count() or 1, packages, tuple(rows))
+
+    def show(self) -> None:
+        table = Table(*HEAD, title=self.title)
+        for row in self.rows:
+            style = {True: "green", False: "red", None: ""}[row.reached]
+            table.add_row(*row.cells(), style=style)
+        Console().print(table)
+
+    def write(self, folder: Path) -> None:
+        """Keep the report as JSON for programs and as Markdown for people."""
+        folder.mkdir(parents=True, exist_ok=True)
+        document = asdict(self)
+        for row, kept in zip(self.rows, document["rows"], strict=True):
+            kept |= {"ratio": round(row.ratio, 4), "reached": row.reached}
+        (folder / f"{self.name}.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        (folder / f"{self.name}.md").write_text(self.markdown())
+
+    def markdown(self) -> str:
+        lines = [HEAD, ("---",) * len(HEAD), *(row.cells() for row in self.rows)]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        packages = ", ".join(f"{name} {number}" for name, number in self.packages.items())
+        measured = f"{self.python}, {self.cpus} CPUs; {packages}."
+        quick = "\n\nA quick run: these numbers say that it runs, and nothing else." if self.quick else ""
+        return (
+            f"# {self.title}\n\nRatio: the peer's time by Rookery's; above 1, Rookery is faster. "
+            f"Best of several rounds, both warm.\n\n{table}\n\n{measured}{quick}\n"
+        )

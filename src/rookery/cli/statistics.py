@@ -1,0 +1,162 @@
+"""`rookery analyze` and `rookery stats`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.table import Table
+from rich.text import Text
+
+from rookery.cli.render import as_text, plain, show, talk
+from rookery.cli.settings import Settings, settings_of
+from rookery.model import RookeryError, Sheet, SheetReport, UsageError
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="TABLE…", help="Tables by name, or patterns such as 'db.*'.")
+]
+
+
+@as_text.register
+def sheets_text(report: SheetReport) -> RenderableType:
+    """The sheets of a report, one below the other."""
+    return Group(*(_sheet(sheet) for sheet in report.sheets()))
+
+
+def _sheet(sheet: Sheet) -> RenderableType:
+    parts: list[RenderableType] = [Text(plain(sheet.title), "bold")]
+    if sheet.header:
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for number, name in enumerate(sheet.header):
+            table.add_column(name, justify="right" if number in sheet.right else "left", no_wrap=True)
+        for row in sheet.rows:
+            table.add_row(*(Text(plain(cell)) for cell in row))
+        parts.append(table)
+    parts += [Text(plain(note), "dim") for note in sheet.notes]
+    return Group(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ManyReports(SheetReport):
+    """The reports of several tables, and what failed."""
+
+    tables: tuple[SheetReport, ...]
+    failed: tuple[str, ...] = ()
+
+    @property
+    def has_findings(self) -> bool:  # type: ignore[override]
+        """Whether some table failed."""
+        return bool(self.failed)
+
+    def sheets(self) -> list[Sheet]:
+        """All their sheets."""
+        return [sheet for report in self.tables for sheet in report.sheets()]
+
+
+def analyze(
+    context: typer.Context,
+    tables: Names,
+    columns: Annotated[list[str] | None, typer.Option(help="Only these columns; may be repeated.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Not these columns; may be repeated.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Collect everything anew.")] = False,
+    snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and stop.")] = False,
+    master: Annotated[str | None, typer.Option(help="Spark's master; local by default.")] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")
+    ] = None,
+) -> None:
+    """Bring the statistics of tables up to date, reading only the files that are new.
+
+    The number of distinct values of every column, nested ones too, is kept beside the table and registered
+    with it, so that Spark and Trino plan with it. Names of columns may be given with commas, and stand for
+    all columns below them.
+    """
+    from rookery.api.statistics import analyze as collect  # brings PyIceberg
+
+    settings = settings_of(context)
+    lake = settings.lake()
+    names = [name for pattern in tables for name in lake.find(pattern)]
+    spark = lake.spark(master=master, conf=_pairs(conf or []))
+    done: list[SheetReport] = []
+    failed: list[str] = []
+    for name in names:
+        with _progress(str(name), settings) as progress:
+            try:
+                report = collect(
+                    spark,
+                    str(name),
+                    columns=_split(columns),
+                    exclude=_split(exclude),
+                    full=full,
+                    snapshot=snapshot,
+                    dry_run=dry_run,
+                    lake=lake,
+                    progress=progress,
+                )
+            except RookeryError as error:
+                if len(names) == 1:
+                    raise
+                failed.append(f"{name}: {error}")
+                talk().print(f"[bold red]error:[/] {plain(str(name))}: {plain(str(error))}")
+                continue
+        done.append(report)
+    show(done[0] if len(names) == 1 else ManyReports(tuple(done), tuple(failed)), settings)
+
+
+def stats(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")],
+    partition: Annotated[
+        str | None, typer.Option(help="Only files of this partition: field=value, several with commas.")
+    ] = None,
+    snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
+) -> None:
+    """Show what is known of each column: distinct values with their certainty, nulls, least and greatest.
+
+    Reads metadata only, and starts no Spark.
+    """
+    from rookery.api.statistics import table as handle  # brings PyIceberg
+
+    settings = settings_of(context)
+    show(handle(table, settings.lake()).stats(partition=partition, snapshot=snapshot), settings)
+
+
+def _split(names: list[str] | None) -> list[str]:
+    return [part.strip() for name in names or () for part in name.split(",") if part.strip()]
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    pairs = [word.partition("=") for word in words]
+    for key, separator, _ in pairs:
+        if not key or not separator:
+            raise UsageError(f"'{key}' is not key=value", hint="say --conf spark.some.key=value")
+    return {key: value for key, _, value in pairs}
+
+
+@contextmanager
+def _progress(name: str, settings: Settings) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on a terminal's standard error; nothing elsewhere."""
+    console = talk()
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[files]} files"),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(name, total=None, files=0)
+
+        def advance(files: int, size: int) -> None:
+            bar.update(task, completed=size, files=f"{files:,}")
+
+        yield advance

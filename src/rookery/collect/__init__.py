@@ -1,0 +1,1 @@
+"""The pipeline that computes statistics: a pure plan, and a thin run."""

@@ -1,0 +1,35 @@
+"""Nested Arrow arrays, taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+
+def map_entries(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
+    """Return the keys and the values of all maps of an array, one behind the other."""
+    array = array.drop_null()
+    if not len(array):
+        return array.keys.slice(0, 0), array.items.slice(0, 0)
+    first, last = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
+    return array.keys.slice(first, last - first), array.items.slice(first, last - first)
+
+
+def leaf_array(array: pa.Array, path: Sequence[str]) -> pa.Array:
+    """Walk down *path* (names of fields, `element`, `key`, `value`) to a leaf, all nesting taken off.
+
+    Where only one leaf was read, a struct has but one child, whatever its name.
+    """
+    for name in path:
+        if pa.types.is_struct(array.type):
+            present = array.drop_null()
+            array = present.field(name if array.type.get_field_index(name) >= 0 else 0)
+        elif pa.types.is_map(array.type):
+            keys, values = map_entries(array)
+            array = keys if name == "key" else values
+        else:
+            array = array.flatten()
+            if name in ("key", "value") and pa.types.is_struct(array.type):
+                array = array.field(name if array.type.get_field_index(name) >= 0 else 0)
+    return array

@@ -1,0 +1,93 @@
+"""Files that only Iceberg's reader understands (deletes, ORC, Avro): read by Spark, exactly those."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rookery.collect.arrow import leaf_array
+from rookery.collect.plan import Group
+from rookery.collect.read import ENGINE
+from rookery.collect.work import Costs, Partial
+from rookery.collect.workers import forget_jars, no_jars_on_python_path
+from rookery.model import Field, TableName, quote_part
+from rookery.sketch import InvertedTheta, ThetaSketch
+from rookery.sketch.kmv import ThetaBuilder
+from rookery.sketch.values import add_arrow
+from rookery.tables.iceberg.jvm import staged
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FILE = "_file"
+_SCHEMA = "file string, field int, theta binary, count bigint"
+_ARROW = pa.schema(
+    [("file", pa.string()), ("field", pa.int32()), ("theta", pa.binary()), ("count", pa.int64())]
+)
+
+
+def run_engine(
+    spark: SparkSession, name: TableName, snapshot_id: int, group: Group, ordinals: Sequence[int]
+) -> Partial:
+    """Sketch the group's files of these ordinals through Iceberg's own reader."""
+    paths = group.files["path"].to_pylist()
+    by_path = {paths[ordinal]: ordinal for ordinal in ordinals}
+    size = len(paths)
+    thetas = {column.id: InvertedTheta.empty(size) for column in group.fields}
+    values = 0
+    with staged(spark, name, snapshot_id, list(by_path)) as frame, no_jars_on_python_path(spark):
+        if frame is not None:
+            roots = list(dict.fromkeys(column.name.split(".")[0] for column in group.fields))
+            # Staged tables show no metadata columns, but Iceberg tells Spark which file it is reading.
+            selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *map(quote_part, roots))
+            for row in selected.mapInArrow(_mapper(group.fields), _SCHEMA).collect():
+                found = InvertedTheta.of(ThetaSketch.decode(bytes(row.theta)), by_path[row.file], size)
+                thetas[row.field] = InvertedTheta.merge([thetas[row.field], found])
+                values += row["count"]
+    sizes = group.files["size"].to_pylist()
+    read = sum(sizes[ordinal] for ordinal in ordinals)  # what the engine read of them is at most this
+    ways = Counter({ENGINE: len(by_path) * len(group.fields)})
+    return Partial(group.number, thetas, Costs(len(by_path), ways, values, read, 0))
+
+
+def _mapper(fields: tuple[Field, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def sketch(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_jars()
+        builders: dict[tuple[str, int], ThetaBuilder] = {}
+        counts: Counter[tuple[str, int]] = Counter()
+        for batch in batches:
+            for file, rows in _by_file(batch):
+                for column in fields:
+                    key = (file, column.id)
+                    builder = builders.setdefault(key, ThetaBuilder())
+                    counts[key] += rows.num_rows
+                    root, *path = column.name.split(".")
+                    add_arrow(builder, column.type, leaf_array(rows.column(root), path))
+        yield pa.RecordBatch.from_pylist(
+            [
+                {
+                    "file": file,
+                    "field": field,
+                    "theta": builder.result().encode(),
+                    "count": counts[file, field],
+                }
+                for (file, field), builder in builders.items()
+            ],
+            _ARROW,
+        )
+
+    return sketch
+
+
+def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Split a batch by its file; mostly it has but one."""
+    files = batch.column(_FILE)
+    distinct = files.unique().to_pylist()
+    if len(distinct) == 1:
+        yield distinct[0], batch
+        return
+    for file in distinct:
+        yield file, batch.filter(pa.compute.equal(files, file))

@@ -1,0 +1,83 @@
+"""Which files live now, and which of them a state describes: manifests it has seen are not decoded again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rookery.collect.plan import file_keys
+from rookery.model import Snapshot
+from rookery.store import State
+from rookery.tables.iceberg import IcebergTable, read_files
+from rookery.tables.iceberg.deletes import attached_deletes
+from rookery.tables.iceberg.files import is_data
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The live files of a snapshot.
+
+    `carried` are rows of the state whose files live on, `carried_manifests` where they are listed now.
+    `decoded` are the files of the manifests that had to be read (those of the state among them, where
+    `decoded_all` is set), with their keys and the manifests that list them.
+    """
+
+    data_manifests: tuple[str, ...]
+    delete_manifests: tuple[str, ...]
+    carried: NDArray[np.int64]
+    carried_manifests: NDArray[np.int32]
+    decoded: pa.Table
+    keys: pa.Array
+    decoded_manifests: NDArray[np.int32]
+    decoded_all: bool
+    removed: int
+
+
+def live_files(table: IcebergTable, snapshot: Snapshot, state: State | None, decode_all: bool) -> Live:
+    """Compare a snapshot with a state. *decode_all* reads every manifest, as when old files are read anew."""
+    manifests = table.manifests(snapshot)
+    data = [manifest for manifest in manifests if is_data(manifest)]
+    deletes = [manifest for manifest in manifests if not is_data(manifest)]
+    data_paths = tuple(manifest.manifest_path for manifest in data)
+    delete_paths = tuple(manifest.manifest_path for manifest in deletes)
+    known: dict[str, int] = {}
+    if state is not None and not decode_all and set(delete_paths) == set(state.index.delete_manifests):
+        known = {path: number for number, path in enumerate(state.index.data_manifests)}
+    fresh = [manifest for manifest in data if manifest.manifest_path not in known]
+    decoded = read_files(table.io, fresh)
+    attached = attached_deletes(decoded, read_files(table.io, deletes), table.unpartitioned_specs)
+    decoded = decoded.append_column("deletes", pa.array(attached, pa.string()))
+    keys = file_keys(decoded["path"].to_pylist(), attached)
+    places = {path: number for number, path in enumerate(data_paths)}
+    listed = np.array([places[path] for path in decoded["manifest"].to_pylist()], np.int32)
+    carried, now_in = _carry(state, known, places, keys, listed)
+    removed = 0 if state is None else state.files.num_rows - len(carried)
+    all_decoded = len(fresh) == len(data)
+    return Live(data_paths, delete_paths, carried, now_in, decoded, keys, listed, all_decoded, removed)
+
+
+def _carry(
+    state: State | None,
+    known: dict[str, int],
+    places: dict[str, int],
+    keys: pa.Array,
+    listed: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Find the state's rows that live on: in a manifest that stays as it is, or among the decoded files."""
+    if state is None:
+        return np.empty(0, np.int64), np.empty(0, np.int32)
+    moved = np.full(len(state.index.data_manifests), -1, np.int32)
+    for path, number in known.items():
+        moved[number] = places.get(path, -1)
+    was_in = state.files["manifest"].to_numpy()
+    now_in = moved[was_in] if len(moved) else np.full(len(was_in), -1, np.int32)
+    if len(keys):
+        found = pc.index_in(state.files["key"].combine_chunks(), value_set=keys)
+        at = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        now_in = np.where((now_in < 0) & (at >= 0), listed[at], now_in)
+    carried = np.flatnonzero(now_in >= 0)
+    return carried, now_in[carried].astype(np.int32)

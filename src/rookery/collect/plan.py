@@ -1,0 +1,120 @@
+"""The plan: which files are read for which columns. Pure; no Spark, no data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rookery.model import Field
+from rookery.sketch import MAX_FILES
+from rookery.store import State
+
+
+@dataclass(frozen=True, slots=True)
+class FileTask:
+    """One file to read."""
+
+    ordinal: int
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Files that will share a segment, and the columns to collect of them."""
+
+    number: int
+    files: pa.Table
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Files of one group that are read by one process."""
+
+    group: int
+    group_size: int
+    files: tuple[FileTask, ...]
+    fields: tuple[Field, ...]
+
+
+def file_keys(paths: Sequence[str], deletes: Sequence[str]) -> pa.Array:
+    """Return the keys by which files are known: sixteen bytes of a path and its deletes."""
+    digest = hashlib.blake2b
+    return pa.array(
+        [
+            digest(f"{path}\0{attached}".encode(), digest_size=16).digest()
+            for path, attached in zip(paths, deletes, strict=True)
+        ],
+        pa.binary(16),
+    )
+
+
+def coverage(keys: pa.Array, state: State | None, field_id: int | None = None) -> NDArray[np.bool_]:
+    """Return which of the files are described by *state*, for one column or at all."""
+    if state is None or not len(keys):
+        return np.zeros(len(keys), bool)
+    known = state.files
+    if field_id is not None:
+        having = [number for number, entry in enumerate(state.index.segments) if field_id in entry.field_ids]
+        known = known.filter(pc.is_in(known["segment"], pa.array(having, pa.int32())))
+    found: NDArray[np.bool_] = pc.is_in(keys, value_set=known["key"].combine_chunks()).to_numpy(False)
+    return found
+
+
+def groups(files: pa.Table, keys: pa.Array, fields: Sequence[Field], state: State | None) -> list[Group]:
+    """Return the groups to read: files that lack the same columns together, at most 1,024 a group."""
+    lacking = np.zeros((files.num_rows, len(fields)), bool)
+    for column, field in enumerate(fields):
+        usable = state is not None and _usable(state, field)
+        covered = coverage(keys, state, field.id) if usable else np.zeros(files.num_rows, bool)
+        if state is not None and field.id > state.index.last_column_id:
+            covered = coverage(keys, state)  # a column younger than the state is in none of its files
+        lacking[:, column] = ~covered
+    found: list[Group] = []
+    patterns, inverse = np.unique(lacking, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        if not pattern.any():
+            continue
+        wanted = tuple(field for field, needed in zip(fields, pattern, strict=True) if needed)
+        rows = np.flatnonzero(inverse.reshape(-1) == number)
+        for start in range(0, len(rows), MAX_FILES):
+            found.append(Group(len(found), files.take(pa.array(rows[start : start + MAX_FILES])), wanted))
+    return found
+
+
+def _usable(state: State, field: Field) -> bool:
+    """A column whose type was promoted has other bytes now, so its old hashes are of no use."""
+    return state.index.types.get(field.id) == field.type
+
+
+def tasks(
+    found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[int]], tasks_per_core: int = 2
+) -> list[Task]:
+    """Spread the groups' files over tasks of about equal bytes; a task stays within a group.
+
+    *skip* are the ordinals, by group, of files that are read in another way.
+    """
+    total = sum(int(pc.sum(group.files["size"]).as_py()) for group in found) or 1
+    share = max(total // (parallelism * tasks_per_core), 1)
+    result: list[Task] = []
+    for group in found:
+        paths, sizes = group.files["path"].to_pylist(), group.files["size"].to_numpy()
+        count = int(min(max(round(int(sizes.sum()) / share), 1), len(paths)))
+        loads = np.zeros(count, np.int64)
+        bins: list[list[FileTask]] = [[] for _ in range(count)]
+        passed_over = set(skip.get(group.number, ()))
+        for ordinal in np.argsort(-sizes, kind="stable").tolist():  # the largest first, each to the lightest
+            if ordinal in passed_over:
+                continue
+            lightest = int(loads.argmin())
+            loads[lightest] += int(sizes[ordinal])
+            bins[lightest].append(FileTask(ordinal, paths[ordinal], int(sizes[ordinal])))
+        result += [Task(group.number, len(paths), tuple(files), group.fields) for files in bins if files]
+    return result

@@ -1,0 +1,61 @@
+"""Telling how far a run is: files and bytes done, as they are done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from rookery.collect.plan import Task
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[int, int], None]
+"""Told how many files and bytes are done so far."""
+
+_EVERY = 0.2
+
+
+def silent(files: int, size: int) -> None:
+    """Tell nobody."""
+
+
+@contextmanager
+def watched(spark: SparkSession, tasks: Sequence[Task], progress: Progress) -> Iterator[None]:
+    """Tell how many tasks of the Spark jobs that run inside are done, in files and bytes.
+
+    Spark says how many tasks are done, not which; they are of about equal size.
+    """
+    if progress is silent:
+        yield
+        return
+    context = spark.sparkContext
+    group = f"rookery-{uuid4().hex}"
+    context.setJobGroup(group, "rookery analyze")
+    files = sum(len(task.files) for task in tasks)
+    size = sum(file.size for task in tasks for file in task.files)
+    done = threading.Event()
+
+    def poll() -> None:
+        tracker = context.statusTracker()
+        while not done.wait(_EVERY):
+            stages = [
+                tracker.getStageInfo(stage)
+                for job in tracker.getJobIdsForGroup(group)
+                for stage in getattr(tracker.getJobInfo(job), "stageIds", ())
+            ]
+            share = min(sum(stage.numCompletedTasks for stage in stages if stage) / len(tasks), 1.0)
+            progress(int(files * share), int(size * share))
+
+    watcher = threading.Thread(target=poll, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    progress(files, size)

@@ -1,0 +1,94 @@
+"""The statistics file, for everyone: theta blobs as Iceberg and Trino write them, and nothing of ours."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rookery.model import RookeryError, Snapshot
+from rookery.puffin import THETA_V1, Blob, Writer, open_puffin
+from rookery.store import State
+from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.jvm import register_statistics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NDV = "ndv"
+
+
+def is_registered(table: IcebergTable, snapshot: Snapshot, state: State) -> bool:
+    """Whether the snapshot's registered statistics say what the state says."""
+    for file in table.table.metadata.statistics:
+        if file.snapshot_id == snapshot.id:
+            stated = {
+                blob.fields[0]: (blob.properties or {}).get(NDV)
+                for blob in file.blob_metadata
+                if blob.type == THETA_V1 and len(blob.fields) == 1
+            }
+            return all(
+                stated.get(field_id) == _ndv(state, field_id) for field_id in _current(table, snapshot, state)
+            )
+    return False
+
+
+def _current(table: IcebergTable, snapshot: Snapshot, state: State) -> list[int]:
+    """The columns of the state that the snapshot's schema still has."""
+    present = {field.id for field in table.fields(snapshot)}
+    return sorted(field_id for field_id in state.thetas if field_id in present)
+
+
+def _ndv(state: State, field_id: int) -> str:
+    return str(int(state.thetas[field_id].estimate().value))
+
+
+def register(
+    spark: SparkSession,
+    table: IcebergTable,
+    snapshot: Snapshot,
+    state: State,
+    io_properties: Mapping[str, str],
+) -> None:
+    """Write the statistics file of a snapshot and register it; blobs of other writers go along."""
+    location = f"{table.location}/metadata/{snapshot.id}-{uuid.uuid4()}.stats"
+    ours = _current(table, snapshot, state)
+    with Writer(location, io_properties=io_properties) as writer:
+        for field_id in ours:
+            writer.add(
+                Blob(
+                    THETA_V1,
+                    state.thetas[field_id].encode(),
+                    (field_id,),
+                    snapshot.id,
+                    snapshot.sequence_number,
+                    properties={NDV: _ndv(state, field_id)},
+                )
+            )
+        _carry_forward(writer, table, snapshot, frozenset(ours), io_properties)
+    register_statistics(spark, table.name, snapshot.id, writer.written)
+
+
+def _carry_forward(
+    writer: Writer,
+    table: IcebergTable,
+    snapshot: Snapshot,
+    ours: frozenset[int],
+    io_properties: Mapping[str, str],
+) -> None:
+    """Take along what others have written for this snapshot and we do not replace."""
+    for file in table.table.metadata.statistics:
+        if file.snapshot_id != snapshot.id:
+            continue
+        try:
+            with open_puffin(
+                file.statistics_path,
+                file_size=file.file_size_in_bytes,
+                footer_size=file.file_footer_size_in_bytes,
+                properties=io_properties,
+            ) as reader:
+                for blob in reader.metadata.blobs:
+                    if not (blob.type == THETA_V1 and len(blob.fields) == 1 and blob.fields[0] in ours):
+                        writer.add_stored(blob, reader.read_stored(blob))
+        except RookeryError:
+            continue  # what cannot be read cannot be carried; the file is replaced by a good one

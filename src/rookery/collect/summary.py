@@ -1,0 +1,167 @@
+"""What the state and the zone maps say of each column, for the whole table or for some of its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyiceberg.conversions import from_bytes
+from pyiceberg.types import PrimitiveType
+
+from rookery.collect.arrow import map_entries
+from rookery.collect.live import Live, live_files
+from rookery.model import Certainty, Estimate, Field, Snapshot
+from rookery.sketch import ThetaSketch, union
+from rookery.store import State, Store
+from rookery.tables.iceberg import IcebergTable
+
+FileTest = Callable[[pa.Table], NDArray[np.bool_]]
+"""Which of these files (rows of a zone map) count."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSummary:
+    """What is known of one column."""
+
+    field: Field
+    ndv: Estimate | None
+    nulls: int | None
+    low: Any
+    high: Any
+    size: int | None
+    coverage: float  # the share of rows that the NDV describes
+
+
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    """What is known of a table, or of a part of it."""
+
+    files: int
+    rows: int
+    columns: tuple[ColumnSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Files whose zone map is at hand, and what their segment knows of distinct values."""
+
+    zone_map: pa.Table
+    sketches: Mapping[int, ThetaSketch]
+    field_ids: frozenset[int]
+
+
+def summarize(
+    table: IcebergTable, store: Store, snapshot: Snapshot, state: State | None, wanted: FileTest | None = None
+) -> TableSummary:
+    """Sum up a snapshot from *state* and the manifests that it has not seen; no data is read."""
+    live = live_files(table, snapshot, state, decode_all=False)
+    parts = _parts(store, state, live, wanted)
+    zone_maps = pa.concat_tables([part.zone_map for part in parts], promote_options="default")
+    # A file that is in two segments, for different columns, is counted once.
+    first = _first_of_each(zone_maps["path"].combine_chunks())
+    zone_map = zone_maps.filter(pa.array(first))
+    rows = int(pc.sum(zone_map["rows"]).as_py() or 0)
+    whole = state.thetas if state is not None and wanted is None and not live.removed else None
+    schema = table.schema(snapshot)
+    columns = tuple(
+        _column(field, schema.find_type(field.id), zone_map, rows, parts, whole)  # type: ignore[arg-type]
+        for field in table.fields(snapshot)
+    )
+    return TableSummary(zone_map.num_rows, rows, columns)
+
+
+def _parts(store: Store, state: State | None, live: Live, wanted: FileTest | None) -> list[_Part]:
+    known = set()
+    parts: list[_Part] = []
+    if state is not None:
+        alive = State(state.index, state.files.take(pa.array(live.carried)))
+        known = set(alive.files["key"].to_pylist())
+        for number, entry in enumerate(state.index.segments):
+            with store.open_segment(entry.name) as segment:
+                mask = alive.live(number)
+                if wanted is not None:
+                    mask &= wanted(segment.zone_map)
+                sketches: dict[int, ThetaSketch] = {}
+                if wanted is not None or live.removed:
+                    thetas = segment.thetas(frozenset(entry.field_ids))
+                    sketches = {field_id: theta.sketch(mask) for field_id, theta in thetas.items()}
+                parts.append(
+                    _Part(segment.zone_map.filter(pa.array(mask)), sketches, frozenset(entry.field_ids))
+                )
+    fresh = live.decoded.filter(pa.array([key not in known for key in live.keys.to_pylist()], pa.bool_()))
+    if wanted is not None:
+        fresh = fresh.filter(pa.array(wanted(fresh)))
+    return [*parts, _Part(fresh, {}, frozenset())]
+
+
+def _first_of_each(paths: pa.Array) -> NDArray[np.bool_]:
+    codes = paths.dictionary_encode().indices.to_numpy() if len(paths) else np.empty(0, np.int64)
+    first = np.zeros(len(codes), bool)
+    first[np.unique(codes, return_index=True)[1]] = True
+    return first
+
+
+def _column(
+    field: Field,
+    kind: PrimitiveType,
+    zone_map: pa.Table,
+    rows: int,
+    parts: Sequence[_Part],
+    whole: Mapping[int, ThetaSketch] | None,
+) -> ColumnSummary:
+    covered = sum(
+        int(pc.sum(part.zone_map["rows"]).as_py() or 0) for part in parts if field.id in part.field_ids
+    )
+    if whole is not None:
+        sketch = whole.get(field.id)
+    else:
+        found = [part.sketches[field.id] for part in parts if field.id in part.sketches]
+        sketch = union(found) if found else None
+    return ColumnSummary(
+        field,
+        _estimate(sketch, covered, rows),
+        _total(zone_map["null_counts"], field.id, zone_map.num_rows),
+        _bound(zone_map["lower_bounds"], field.id, kind, min),
+        _bound(zone_map["upper_bounds"], field.id, kind, max),
+        _total(zone_map["column_sizes"], field.id, None),
+        covered / rows if rows else 1.0,
+    )
+
+
+def _estimate(sketch: ThetaSketch | None, covered: int, rows: int) -> Estimate | None:
+    """The number of distinct values; where some rows are not described, it is a lower bound of the truth."""
+    if sketch is None:
+        return None
+    estimate = sketch.estimate()
+    if covered >= rows:
+        return estimate
+    return Estimate(estimate.value, estimate.low, estimate.high + rows - covered, Certainty.SKETCHED)
+
+
+def _entries(column: pa.ChunkedArray, field_id: int) -> pa.ChunkedArray:
+    """The values of one field in a column of maps from field id."""
+    found = [map_entries(chunk) for chunk in column.chunks]
+    keys = pa.chunked_array([keys for keys, _ in found], pa.int32())
+    values = pa.chunked_array([values for _, values in found], column.type.item_type)
+    return values.filter(pc.equal(keys, field_id))
+
+
+def _total(column: pa.ChunkedArray, field_id: int, files: int | None) -> int | None:
+    """The sum over all files; None if some file does not say (and *files* is how many must)."""
+    values = _entries(column, field_id)
+    if not len(values) or (files is not None and len(values) < files):
+        return None
+    return int(pc.sum(values).as_py())
+
+
+def _bound(column: pa.ChunkedArray, field_id: int, kind: PrimitiveType, choose: Callable[[Any], Any]) -> Any:
+    values = _entries(column, field_id)
+    if not len(values):
+        return None
+    distinct = pc.unique(values).to_pylist()
+    return choose(from_bytes(kind, value) for value in distinct)

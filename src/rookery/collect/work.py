@@ -1,0 +1,65 @@
+"""What one process does: read its files, and merge what they say as it goes. Runs on executors or here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rookery.collect.plan import Task
+from rookery.collect.read import read_parquet
+from rookery.sketch import MAX_THETA, InvertedTheta
+
+
+@dataclass(slots=True)
+class Costs:
+    """What reading cost."""
+
+    files: int = 0
+    chunks: Counter[str] = field(default_factory=Counter)
+    values: int = 0
+    bytes_read: int = 0
+    reads: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the costs as JSON can hold them."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def of(cls, stated: Mapping[str, Any]) -> Costs:
+        """Read what `as_dict` gives."""
+        return cls(**{**stated, "chunks": Counter(stated["chunks"])})
+
+    def __add__(self, other: Costs) -> Costs:
+        return Costs(
+            self.files + other.files,
+            self.chunks + other.chunks,
+            self.values + other.values,
+            self.bytes_read + other.bytes_read,
+            self.reads + other.reads,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What a task found: the inverted theta of each column over the task's files."""
+
+    group: int
+    thetas: Mapping[int, InvertedTheta]
+    costs: Costs
+
+
+def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
+    """Read a task's files. θ falls as they are read, so later files keep ever less."""
+    thetas = {column.id: InvertedTheta.empty(task.group_size) for column in task.fields}
+    costs = Costs()
+    for file in task.files:
+        limits = {column.id: thetas[column.id].theta for column in task.fields}
+        reading = read_parquet(file.path, file.size, task.fields, limits, io_properties)
+        for field_id, sketch in reading.sketches.items():
+            if len(sketch.hashes) or sketch.theta != MAX_THETA:
+                found = InvertedTheta.of(sketch, file.ordinal, task.group_size)
+                thetas[field_id] = InvertedTheta.merge([thetas[field_id], found])
+        costs += Costs(1, reading.chunks, reading.values, reading.bytes_read, reading.reads)
+    return Partial(task.group, thetas, costs)

@@ -1,0 +1,230 @@
+"""Building theta sketches from arrays: a hash table of the smallest hashes, updated inside the kernel.
+
+The table has four slots for each of the k hashes that are wanted. When it holds 2k, θ falls so far that k
+remain. Once θ has fallen, almost every value is dropped after a single comparison.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from rookery.sketch.murmur import hash_bytes, hash_word, leading_zeros, load_u32, load_u64, swap_bytes
+from rookery.sketch.theta import MAX_THETA, K, ThetaSketch
+
+_SLOTS = 4 * K
+_FULL = 2 * K
+_COUNT, _THETA = 0, 1
+
+
+@njit(cache=True)
+def _shrink(table: np.ndarray, meta: np.ndarray) -> None:
+    """Let θ fall to the hash behind the k smallest, and keep those."""
+    kept = np.empty(_FULL, np.uint64)
+    n = 0
+    for slot in range(_SLOTS):
+        if table[slot] != 0:
+            kept[n] = table[slot]
+            n += 1
+            table[slot] = 0
+    theta = np.partition(kept[:n], K)[K]
+    meta[_THETA] = theta
+    meta[_COUNT] = 0
+    for i in range(n):
+        if kept[i] < theta:
+            _insert(table, meta, kept[i])
+
+
+@njit(inline="always")
+def _insert(table: np.ndarray, meta: np.ndarray, value: np.uint64) -> None:
+    slot = value & np.uint64(_SLOTS - 1)
+    while table[slot] != 0:
+        if table[slot] == value:
+            return
+        slot = (slot + np.uint64(1)) & np.uint64(_SLOTS - 1)
+    table[slot] = value
+    meta[_COUNT] += np.uint64(1)
+
+
+@njit(inline="always")
+def _offer(table: Any, meta: Any, theta: Any, value: Any) -> Any:
+    """Take *value* if it is below *theta*; return θ, which loops keep in a register."""
+    if value < theta and value != 0:
+        _insert(table, meta, value)
+        if meta[_COUNT] >= _FULL:
+            _shrink(table, meta)
+            return meta[_THETA]
+    return theta
+
+
+@njit(cache=True, nogil=True)
+def _offer_words(data: np.ndarray, start: int, count: int, table: np.ndarray, meta: np.ndarray) -> None:
+    theta = meta[_THETA]
+    for i in range(count):
+        theta = _offer(table, meta, theta, hash_word(load_u64(data, start + 8 * i), 8))
+
+
+@njit(cache=True, nogil=True)
+def _offer_halves(data: np.ndarray, start: int, count: int, table: np.ndarray, meta: np.ndarray) -> None:
+    theta = meta[_THETA]
+    for i in range(count):
+        theta = _offer(table, meta, theta, hash_word(np.uint64(load_u32(data, start + 4 * i)), 4))
+
+
+@njit(cache=True, nogil=True)
+def _offer_widened(data: np.ndarray, start: int, count: int, table: np.ndarray, meta: np.ndarray) -> None:
+    """Four-byte integers, each as the eight bytes of the long that it was promoted to."""
+    theta = meta[_THETA]
+    for i in range(count):
+        wide = np.int64(np.int32(load_u32(data, start + 4 * i)))
+        theta = _offer(table, meta, theta, hash_word(np.uint64(wide), 8))
+
+
+@njit(cache=True, nogil=True)
+def _offer_fixed(
+    data: np.ndarray, start: int, count: int, width: int, table: np.ndarray, meta: np.ndarray
+) -> None:
+    theta = meta[_THETA]
+    for i in range(count):
+        theta = _offer(table, meta, theta, hash_bytes(data, start + width * i, width))
+
+
+@njit(cache=True, nogil=True)
+def _offer_prefixed(data: Any, start: Any, end: Any, table: Any, meta: Any) -> Any:
+    """Byte arrays, each behind its length in four bytes, up to *end*; returns their number, or -1 if torn."""
+    theta = meta[_THETA]
+    at = start
+    count = 0
+    while at < end:
+        if end - at < 4:
+            return -1
+        length: Any = np.int64(load_u32(data, at))
+        at += 4
+        if length > end - at:
+            return -1
+        if length > 0:  # an empty value counts for nothing in DataSketches
+            theta = _offer(table, meta, theta, hash_bytes(data, at, length))
+        at += length
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _offer_offsets(data: np.ndarray, offsets: np.ndarray, table: np.ndarray, meta: np.ndarray) -> None:
+    """Byte arrays between consecutive offsets, as Arrow has them."""
+    theta = meta[_THETA]
+    for i in range(len(offsets) - 1):
+        length = offsets[i + 1] - offsets[i]
+        if length > 0:
+            theta = _offer(table, meta, theta, hash_bytes(data, offsets[i], length))
+
+
+@njit(inline="always")
+def _minimal(data: np.ndarray, start: int, width: int) -> int:
+    """How many leading bytes of a big-endian two's complement number say nothing but its sign."""
+    skip = 0
+    while skip < width - 1:
+        first = data[start + skip]
+        sign = data[start + skip + 1] & 0x80
+        if (first == 0 and sign == 0) or (first == 0xFF and sign != 0):
+            skip += 1
+        else:
+            break
+    return skip
+
+
+@njit(cache=True, nogil=True)
+def _offer_decimals(
+    data: np.ndarray, start: int, count: int, width: int, little: bool, table: np.ndarray, meta: np.ndarray
+) -> None:
+    """Unscaled decimals of *width* bytes in either byte order, each as its shortest big-endian form."""
+    scratch = np.empty(width, np.uint8)
+    theta = meta[_THETA]
+    for i in range(count):
+        at = start + width * i
+        for j in range(width):
+            scratch[j] = data[at + width - 1 - j] if little else data[at + j]
+        skip = _minimal(scratch, 0, width)
+        theta = _offer(table, meta, theta, hash_bytes(scratch, skip, width - skip))
+
+
+@njit(cache=True, nogil=True)
+def _offer_small_decimals(
+    data: np.ndarray, start: int, count: int, width: int, table: np.ndarray, meta: np.ndarray
+) -> None:
+    """Little-endian unscaled decimals of four or eight bytes: the shortest big-endian form fits a word."""
+    theta = meta[_THETA]
+    for i in range(count):
+        if width == 8:
+            value = np.int64(load_u64(data, start + 8 * i))
+        else:
+            value = np.int64(np.int32(load_u32(data, start + 4 * i)))
+        magnitude = np.uint64(value ^ (value >> np.int64(63)))
+        length: Any = (np.int64(64) - np.int64(leading_zeros(magnitude))) // np.int64(8) + np.int64(1)
+        word = swap_bytes(np.uint64(value)) >> np.uint64(64 - 8 * length)
+        theta = _offer(table, meta, theta, hash_word(word, length))
+
+
+class ThetaBuilder:
+    """A theta sketch under construction. *theta* may start low where only smaller hashes are of use."""
+
+    def __init__(self, theta: int = MAX_THETA) -> None:
+        self._table = np.zeros(_SLOTS, np.uint64)
+        self._meta = np.array([0, theta], np.uint64)
+
+    @property
+    def theta(self) -> int:
+        """θ as it stands."""
+        return int(self._meta[_THETA])
+
+    def add_fixed(self, data: NDArray[np.uint8], start: int, count: int, width: int) -> None:
+        """Add *count* values of *width* bytes that lie one behind the other from *start*."""
+        _check_range(data, start, count * width)
+        if width == 8:
+            _offer_words(data, start, count, self._table, self._meta)
+        elif width == 4:
+            _offer_halves(data, start, count, self._table, self._meta)
+        else:
+            _offer_fixed(data, start, count, width, self._table, self._meta)
+
+    def add_widened(self, data: NDArray[np.uint8], start: int, count: int) -> None:
+        """Add four-byte integers as longs."""
+        _check_range(data, start, 4 * count)
+        _offer_widened(data, start, count, self._table, self._meta)
+
+    def add_prefixed(self, data: NDArray[np.uint8], start: int, end: int) -> int:
+        """Add the byte arrays from *start* to *end*, each behind its length; return how many there were."""
+        _check_range(data, start, end - start)
+        count = int(_offer_prefixed(data, start, end, self._table, self._meta))
+        if count < 0:
+            raise ValueError("a byte array is longer than its page")
+        return count
+
+    def add_offsets(self, data: NDArray[np.uint8], offsets: NDArray[np.int32] | NDArray[np.int64]) -> None:
+        """Add the byte arrays between consecutive *offsets*."""
+        if len(offsets) > 1:
+            _check_range(data, int(offsets[0]), int(offsets[-1] - offsets[0]))
+            _offer_offsets(data, offsets, self._table, self._meta)
+
+    def add_decimals(
+        self, data: NDArray[np.uint8], start: int, count: int, width: int, *, little: bool
+    ) -> None:
+        """Add unscaled decimals of *width* bytes, little- or big-endian."""
+        _check_range(data, start, count * width)
+        if little and width in (4, 8):
+            _offer_small_decimals(data, start, count, width, self._table, self._meta)
+        else:
+            _offer_decimals(data, start, count, width, little, self._table, self._meta)
+
+    def result(self) -> ThetaSketch:
+        """Return the sketch as it stands."""
+        return ThetaSketch(np.sort(self._table[self._table != 0]), self.theta)
+
+
+def _check_range(data: NDArray[np.uint8], start: int, length: int) -> None:
+    """The kernels do not look where they step."""
+    if start < 0 or length < 0 or start + length > len(data):
+        raise ValueError(f"{length} bytes from {start} do not lie within {len(data)}")

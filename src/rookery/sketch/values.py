@@ -1,0 +1,169 @@
+"""Iceberg's values as bytes, from Arrow arrays and from Parquet's PLAIN encoding, into a theta builder.
+
+The bytes are those of Iceberg's single-value serialization: integers, dates and times little-endian, decimals
+unscaled and big-endian in as few bytes as will do, strings in UTF-8, a UUID in its 16 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rookery.sketch.kmv import ThetaBuilder
+
+PlainValues = Callable[[ThetaBuilder, NDArray[np.uint8], int, int], None]
+
+_WIDTHS = {
+    "int": 4,
+    "date": 4,
+    "float": 4,
+    "long": 8,
+    "double": 8,
+    "time": 8,
+    "timestamp": 8,
+    "timestamptz": 8,
+}
+_WIDTHS |= {"timestamp_ns": 8, "timestamptz_ns": 8}
+_PARAMETRIC = re.compile(r"(decimal|fixed)\b")
+
+
+def base_type(type_name: str) -> str:
+    """Return an Iceberg type's name without its parameters.
+
+    >>> base_type("decimal(12, 2)"), base_type("fixed[16]"), base_type("long")
+    ('decimal', 'fixed', 'long')
+    """
+    match = _PARAMETRIC.match(type_name)
+    return match.group(1) if match else type_name
+
+
+SUPPORTED = frozenset({*_WIDTHS, "boolean", "string", "binary", "decimal", "fixed", "uuid"})
+
+
+def add_arrow(builder: ThetaBuilder, type_name: str, array: pa.Array) -> None:
+    """Add the values of an Arrow array of the Iceberg type *type_name*; nulls are passed over."""
+    if array.null_count:
+        array = array.drop_null()
+    if not len(array):
+        return
+    kind = base_type(type_name)
+    if kind == "boolean":
+        values = np.unique(np.asarray(array.cast(pa.uint8())))
+        builder.add_fixed(values, 0, len(values), 1)
+    elif kind in ("string", "binary"):
+        _add_variable(builder, array)
+    elif kind == "decimal":
+        _add_decimals(builder, array)
+    elif kind in ("fixed", "uuid"):
+        _add_fixed_binary(builder, array)
+    else:
+        _add_numbers(builder, kind, array)
+
+
+def _add_variable(builder: ThetaBuilder, array: pa.Array) -> None:
+    if pa.types.is_dictionary(array.type):
+        array = pc.take(array.dictionary, pc.unique(array.indices))
+    if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
+        array = array.cast(pa.large_binary())
+    _, offsets, data = array.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    builder.add_offsets(np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8), bounds)
+
+
+def _add_decimals(builder: ThetaBuilder, array: pa.Array) -> None:
+    width = array.type.bit_width // 8
+    data = np.frombuffer(array.buffers()[1], np.uint8)
+    builder.add_decimals(data, array.offset * width, len(array), width, little=True)
+
+
+def _add_fixed_binary(builder: ThetaBuilder, array: pa.Array) -> None:
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    width = array.type.byte_width
+    builder.add_fixed(np.frombuffer(array.buffers()[1], np.uint8), array.offset * width, len(array), width)
+
+
+_ARROW = {
+    "int": pa.int32(),
+    "date": pa.date32(),
+    "float": pa.float32(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+    "timestamp_ns": pa.timestamp("ns"),
+    "timestamptz_ns": pa.timestamp("ns", "UTC"),
+}
+
+
+def _add_numbers(builder: ThetaBuilder, kind: str, array: pa.Array) -> None:
+    if array.type != _ARROW[kind]:
+        array = array.cast(_ARROW[kind], safe=False)
+    width = _WIDTHS[kind]
+    data = np.frombuffer(array.buffers()[1], np.uint8)
+    builder.add_fixed(data, array.offset * width, len(array), width)
+
+
+def _fixed(width: int) -> PlainValues:
+    def add(builder: ThetaBuilder, data: NDArray[np.uint8], start: int, end: int) -> None:
+        builder.add_fixed(data, start, _count(start, end, width), width)
+
+    return add
+
+
+def _widened(builder: ThetaBuilder, data: NDArray[np.uint8], start: int, end: int) -> None:
+    builder.add_widened(data, start, _count(start, end, 4))
+
+
+def _decimals(width: int, little: bool) -> PlainValues:
+    def add(builder: ThetaBuilder, data: NDArray[np.uint8], start: int, end: int) -> None:
+        builder.add_decimals(data, start, _count(start, end, width), width, little=little)
+
+    return add
+
+
+def _prefixed(builder: ThetaBuilder, data: NDArray[np.uint8], start: int, end: int) -> None:
+    builder.add_prefixed(data, start, end)
+
+
+def _count(start: int, end: int, width: int) -> int:
+    if (end - start) % width:
+        raise ValueError(f"{end - start} bytes are no whole number of values of {width}")
+    return (end - start) // width
+
+
+def plain_values(type_name: str, physical: str, width: int, time_unit: str | None) -> PlainValues | None:
+    """Return how to add PLAIN-encoded values of a column, or None if a full reader must turn them first.
+
+    *physical* is Parquet's type, *width* that of a fixed-length one, *time_unit* that of a time.
+    """
+    kind = base_type(type_name)
+    if kind in ("time", "timestamp", "timestamptz"):
+        return _fixed(8) if physical == "INT64" and time_unit == "us" else None
+    if kind in ("timestamp_ns", "timestamptz_ns"):
+        return _fixed(8) if physical == "INT64" and time_unit == "ns" else None
+    if kind in ("fixed", "uuid"):
+        return _fixed(width) if physical == "FIXED_LEN_BYTE_ARRAY" else None
+    if (kind, physical) == ("decimal", "FIXED_LEN_BYTE_ARRAY"):
+        return _decimals(width, little=False)
+    return _PLAIN.get((kind, physical))
+
+
+_PLAIN: dict[tuple[str, str], PlainValues] = {
+    ("int", "INT32"): _fixed(4),
+    ("date", "INT32"): _fixed(4),
+    ("long", "INT64"): _fixed(8),
+    ("long", "INT32"): _widened,
+    ("float", "FLOAT"): _fixed(4),
+    ("double", "DOUBLE"): _fixed(8),
+    ("decimal", "INT32"): _decimals(4, little=True),
+    ("decimal", "INT64"): _decimals(8, little=True),
+    ("string", "BYTE_ARRAY"): _prefixed,
+    ("binary", "BYTE_ARRAY"): _prefixed,
+}

@@ -1,0 +1,143 @@
+"""The state of one snapshot: its segments, which of their files live, and what is known of the table."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rookery.model import FormatError, Place
+from rookery.puffin import Blob, Writer, open_puffin
+from rookery.sketch import ThetaSketch
+from rookery.storage import Readable
+from rookery.store.segment import decode_table, encode_table
+
+INDEX_V1 = "rookery-index-v1"
+FILES_V1 = "rookery-files-v1"
+THETA_V1 = "rookery-theta-v1"
+PREFIX = "state-"
+SUFFIX = ".puffin"
+_NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
+VERSION = 1
+
+FILES_SCHEMA = pa.schema(
+    [
+        ("key", pa.binary(16)),  # of the file's path and its deletes
+        ("segment", pa.int32()),
+        ("ordinal", pa.int16()),
+        ("manifest", pa.int32()),  # in the list of data manifests
+        ("rows", pa.int64()),
+    ]
+)
+
+
+class StateError(FormatError):
+    """A state file does not hold what it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentEntry:
+    """A segment that a state names."""
+
+    name: str
+    files: int
+    field_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StateIndex:
+    """The state's JSON."""
+
+    table_uuid: str
+    snapshot_id: int
+    sequence_number: int
+    timestamp_ms: int
+    last_column_id: int
+    segments: tuple[SegmentEntry, ...]
+    data_manifests: tuple[str, ...]
+    delete_manifests: tuple[str, ...]
+    types: Mapping[int, str]  # of the columns collected, as they were typed then
+    version: int = VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state: its index, the live files, and the theta sketch of each column over them."""
+
+    index: StateIndex
+    files: pa.Table
+    thetas: Mapping[int, ThetaSketch] = field(default_factory=dict)
+
+    def live(self, segment: int) -> NDArray[np.bool_]:
+        """Return which files of a segment live, by ordinal."""
+        alive = np.zeros(self.index.segments[segment].files, bool)
+        mine = self.files["segment"].to_numpy() == segment
+        alive[self.files["ordinal"].to_numpy()[mine]] = True
+        return alive
+
+
+def state_name(index: StateIndex) -> str:
+    """Return a file name that tells order and snapshot; of one snapshot's states, the later sorts later."""
+    unique = f"{time.time_ns():016x}{secrets.token_hex(8)}"
+    return f"{PREFIX}{index.sequence_number:010d}-{index.snapshot_id}-{unique}{SUFFIX}"
+
+
+def parse_state_name(name: str) -> tuple[int, int] | None:
+    """Return sequence number and snapshot id from a state's name.
+
+    >>> parse_state_name("state-0000000007-42-" + "0" * 32 + ".puffin")
+    (7, 42)
+    """
+    match = _NAME.fullmatch(name)
+    return (int(match.group(1)), int(match.group(2))) if match else None
+
+
+def write_state(location: str, state: State, io_properties: Mapping[str, str]) -> None:
+    """Write a state whole."""
+    index = state.index
+    ids = (index.snapshot_id, index.sequence_number)
+    with Writer(location, io_properties=io_properties) as writer:
+        writer.add(Blob(INDEX_V1, msgspec.json.encode(index), (), *ids))
+        writer.add(Blob(FILES_V1, encode_table(state.files), (), *ids))
+        for field_id, sketch in sorted(state.thetas.items()):
+            writer.add(Blob(THETA_V1, sketch.encode(), (field_id,), *ids))
+
+
+def read_state(what: Readable, io_properties: Mapping[str, str] | None = None) -> State:
+    """Read a state, checking that its parts fit together."""
+    with open_puffin(what, properties=io_properties) as reader:
+        place = Place(reader.source.name)
+        payloads = [(blob, payload) for blob, payload in reader.read_many(reader.metadata.blobs)]
+    by_type = {blob.type: payload for blob, payload in payloads}
+    try:
+        index = msgspec.json.decode(by_type[INDEX_V1], type=StateIndex)
+        files = decode_table(by_type[FILES_V1])
+    except (KeyError, msgspec.MsgspecError, UnicodeDecodeError, pa.ArrowException, OSError) as error:
+        raise StateError(place, "a state's index and files", repr(error)) from error
+    _check(index, files, place)
+    thetas = {
+        blob.fields[0]: ThetaSketch.decode(payload, place=Place(place.file, blob.offset))
+        for blob, payload in payloads
+        if blob.type == THETA_V1 and blob.fields
+    }
+    return State(index, files, thetas)
+
+
+def _check(index: StateIndex, files: pa.Table, place: Place) -> None:
+    if index.version != VERSION:
+        raise StateError(place, f"version {VERSION}", str(index.version))
+    if files.schema != FILES_SCHEMA:
+        raise StateError(place, "the columns of the live files", str(files.schema.names))
+    segments = files["segment"].to_numpy()
+    ordinals = files["ordinal"].to_numpy()
+    sizes = np.array([entry.files for entry in index.segments], np.int64)
+    inside = (segments >= 0) & (segments < len(sizes)) & (ordinals >= 0)
+    if not inside.all() or (len(segments) and (ordinals >= sizes[segments]).any()):
+        raise StateError(place, "files that lie in the segments named", "others")

@@ -1,0 +1,115 @@
+"""What is kept beside one table: found by listing, written whole, deleted when its time is over."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.io import load_file_io
+
+from rookery.model import RookeryError, StorageError
+from rookery.storage import list_files, local_path, scheme_of
+from rookery.store import segment, state
+from rookery.store.state import State, parse_state_name, read_state, state_name, write_state
+
+log = logging.getLogger(__name__)
+
+LOCATION_PROPERTY = "rookery.location"
+FOLDER_SUFFIX = ".rookery"
+
+
+def default_location(table_location: str, properties: Mapping[str, str]) -> str:
+    """Beside the table, never inside it: `remove_orphan_files` deletes what it finds unreferenced inside."""
+    return properties.get(LOCATION_PROPERTY, table_location.rstrip("/") + FOLDER_SUFFIX).rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The folder of a table's states and segments."""
+
+    location: str
+    io_properties: Mapping[str, str]
+
+    def path(self, name: str) -> str:
+        """Return the full location of a file in the folder."""
+        return f"{self.location}/{name}"
+
+    def names(self, prefix: str, suffix: str) -> list[str]:
+        """List the files of one kind; a folder that is not there is empty."""
+        try:
+            found = list_files(self.location, (suffix,), self.io_properties)
+        except StorageError:
+            return []
+        names = (path.rstrip("/").rpartition("/")[2] for path in found)
+        return sorted(name for name in names if name.startswith(prefix))
+
+    def states(self) -> list[tuple[int, int, str]]:
+        """Return sequence number, snapshot id and name of every state, newest last."""
+        found = ((parse_state_name(name), name) for name in self.names(state.PREFIX, state.SUFFIX))
+        return sorted((*parsed, name) for parsed, name in found if parsed is not None)
+
+    def newest(self, preferred: Collection[int]) -> Iterator[tuple[str, State]]:
+        """Yield the readable states, best first: of *preferred* snapshots, newest first, then others.
+
+        Files are known by path and deletes, which do not change; so a state of any snapshot serves as a base.
+        """
+        ordered = sorted(
+            self.states(), key=lambda found: (found[1] in preferred, found[0], found[2]), reverse=True
+        )
+        for _, _, name in ordered:
+            try:
+                yield name, read_state(self.path(name), self.io_properties)
+            except RookeryError as error:
+                log.warning("a state is passed over: %s", error)
+
+    def write_state(self, new: State) -> str:
+        """Write a state and return its name."""
+        name = state_name(new.index)
+        self._make_folder()
+        write_state(self.path(name), new, self.io_properties)
+        return name
+
+    def segment_path(self) -> str:
+        """Return the location of a segment to be."""
+        self._make_folder()
+        return self.path(segment.segment_name())
+
+    def open_segment(self, name: str) -> segment.Segment:
+        """Open a segment by its name."""
+        return segment.open_segment(self.path(name), self.io_properties)
+
+    def collect_garbage(self, snapshots: Collection[int]) -> list[str]:
+        """Delete states whose snapshot is gone, but the newest, and segments that no state names.
+
+        A state that cannot be read keeps every segment: it may name any of them.
+        """
+        states = self.states()
+        doomed = [name for _, snapshot, name in states[:-1] if snapshot not in snapshots]
+        doomed += _superseded(states)
+        kept = [name for _, _, name in states if name not in doomed]
+        try:
+            named = {
+                entry.name
+                for name in kept
+                for entry in read_state(self.path(name), self.io_properties).index.segments
+            }
+        except RookeryError as error:
+            log.warning("segments are kept, as a state cannot be read: %s", error)
+            named = set(self.names(segment.PREFIX, segment.SUFFIX))
+        doomed += [name for name in self.names(segment.PREFIX, segment.SUFFIX) if name not in named]
+        io = load_file_io(dict(self.io_properties), self.location)
+        for name in dict.fromkeys(doomed):
+            io.delete(self.path(name))
+        return list(dict.fromkeys(doomed))
+
+    def _make_folder(self) -> None:
+        if scheme_of(self.location) is None:
+            os.makedirs(local_path(self.location), exist_ok=True)
+
+
+def _superseded(states: list[tuple[int, int, str]]) -> list[str]:
+    """Of several states of one snapshot only the last by name is kept."""
+    last = {snapshot: name for _, snapshot, name in states}
+    return [name for _, snapshot, name in states if last[snapshot] != name]

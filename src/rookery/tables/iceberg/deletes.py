@@ -1,0 +1,77 @@
+"""Which deletes are attached to which data file.
+
+A file is known by its path and its deletes together: when its deletes change, it counts as changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_POSITION, _EQUALITY = 1, 2
+_PATH_FIELD = 2147483546  # the reserved id of `file_path` in position delete files
+
+
+def attached_deletes(data: pa.Table, deletes: pa.Table, unpartitioned: frozenset[int]) -> list[str]:
+    """Return for each data file what is attached, as one string that changes when that does; "" for nothing.
+
+    *unpartitioned* are the ids of the specs without fields, whose equality deletes hold for the whole table.
+    """
+    if deletes.num_rows == 0:
+        return [""] * data.num_rows
+    names: defaultdict[int, list[str]] = defaultdict(list)
+    paths = {path: index for index, path in enumerate(data["path"].to_pylist())}
+    sequence = data["sequence_number"].to_numpy()
+    by_partition = _partitions(data)
+    everything = np.arange(data.num_rows)
+    for row in deletes.to_pylist():
+        name = f"{row['path']}@{row['content_offset'] or 0}"
+        for index in _reach(row, paths, sequence, by_partition, everything, unpartitioned):
+            names[index].append(name)
+    return [_digest(names[index]) if index in names else "" for index in range(data.num_rows)]
+
+
+def _partitions(data: pa.Table) -> Mapping[tuple[int, str], NDArray[np.int64]]:
+    groups: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+    for index, key in enumerate(zip(data["spec_id"].to_pylist(), data["partition"].to_pylist(), strict=True)):
+        groups[key].append(index)
+    return {key: np.array(indexes) for key, indexes in groups.items()}
+
+
+def _reach(
+    row: Mapping[str, object],
+    paths: Mapping[str, int],
+    sequence: NDArray[np.int64],
+    by_partition: Mapping[tuple[int, str], NDArray[np.int64]],
+    everything: NDArray[np.int64],
+    unpartitioned: frozenset[int],
+) -> list[int]:
+    """The data files that a delete file may apply to, after the rules of the specification."""
+    number = row["sequence_number"]
+    assert isinstance(number, int)
+    target = row["referenced_data_file"] or (_single_target(row) if row["content"] == _POSITION else None)
+    if target is not None:
+        index = paths.get(str(target))
+        return [index] if index is not None and sequence[index] <= number else []
+    everywhere = row["content"] == _EQUALITY and row["spec_id"] in unpartitioned
+    none = np.empty(0, np.int64)
+    candidates = everything if everywhere else by_partition.get((row["spec_id"], row["partition"]), none)  # type: ignore[arg-type]
+    limit = number - 1 if row["content"] == _EQUALITY else number
+    reached: list[int] = candidates[sequence[candidates] <= limit].tolist()
+    return reached
+
+
+def _single_target(row: Mapping[str, object]) -> str | None:
+    """The one data file of a position delete file, where its bounds name a single path."""
+    lower = dict(row["lower_bounds"] or ()).get(_PATH_FIELD)  # type: ignore[call-overload]
+    upper = dict(row["upper_bounds"] or ()).get(_PATH_FIELD)  # type: ignore[call-overload]
+    return lower.decode() if lower is not None and lower == upper else None
+
+
+def _digest(names: list[str]) -> str:
+    return hashlib.blake2b("\n".join(sorted(names)).encode(), digest_size=12).hexdigest()

@@ -1,0 +1,124 @@
+"""Iceberg's Java side, through the caller's session: committing statistics, staging files to read."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rookery.model import CatalogError, TableName
+from rookery.puffin import THETA_V1, WrittenFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Walking tasks through py4j takes most of a millisecond each; this runs where they are.
+_STAGE = """
+import java.util.*;
+import org.apache.iceberg.*;
+import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.spark.ScanTaskSetManager;
+import org.apache.iceberg.spark.SparkTableCache;
+public class RookeryStage {
+  public static int stage(Table table, String key, long snapshotId, Collection paths) throws Exception {
+    Set wanted = new HashSet(paths);
+    List kept = new ArrayList();
+    CloseableIterable tasks = ((TableScan) table.newScan().useSnapshot(snapshotId)).planFiles();
+    try {
+      for (Object found : tasks) {
+        FileScanTask task = (FileScanTask) found;
+        if (wanted.contains(((DataFile) task.file()).location())) kept.add(task);
+      }
+    } finally { tasks.close(); }
+    if (!kept.isEmpty()) {
+      SparkTableCache.get().add(key, table);
+      ScanTaskSetManager.get().stageTasks(table, key, kept);
+    }
+    return kept.size();
+  }
+  public static void unstage(Table table, String key) {
+    ScanTaskSetManager.get().removeTasks(table, key);
+    SparkTableCache.get().remove(key);
+  }
+}
+"""
+_compiled: dict[int, dict[str, Any]] = {}
+
+
+def load_java_table(spark: SparkSession, name: TableName) -> Any:
+    """Return Java's table of that name, as it is now."""
+    jvm: Any = spark._jvm
+    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
+    table.refresh()
+    return table
+
+
+def register_statistics(spark: SparkSession, name: TableName, snapshot_id: int, written: WrittenFile) -> None:
+    """Make a statistics file that of a snapshot, in one commit that Java tries again on conflict.
+
+    Only theta blobs are registered: PyIceberg refuses tables that register a type it does not know.
+    """
+    jvm: Any = spark._jvm
+    iceberg = jvm.org.apache.iceberg
+    blobs = jvm.java.util.ArrayList()
+    for blob in written.metadata.blobs:
+        if blob.type == THETA_V1:
+            fields = jvm.java.util.ArrayList()
+            for field_id in blob.fields:
+                fields.add(field_id)
+            properties = jvm.java.util.HashMap()
+            for key, value in blob.properties.items():
+                properties.put(key, value)
+            blobs.add(
+                iceberg.GenericBlobMetadata(
+                    blob.type, blob.snapshot_id, blob.sequence_number, fields, properties
+                )
+            )
+    file = iceberg.GenericStatisticsFile(
+        snapshot_id, written.location, written.size, written.footer_size, blobs
+    )
+    try:
+        load_java_table(spark, name).updateStatistics().setStatistics(file).commit()
+    except Exception as error:  # py4j wraps whatever Java throws
+        reason = str(getattr(error, "java_exception", error)).splitlines()[0]
+        raise CatalogError(
+            f"the statistics of {name} could not be registered: {reason}",
+            hint="what was collected is kept; run analyze again",
+        ) from error
+
+
+@contextmanager
+def staged(
+    spark: SparkSession, name: TableName, snapshot_id: int, paths: Sequence[str]
+) -> Iterator[DataFrame | None]:
+    """Give a DataFrame over exactly these data files, deletes applied by Iceberg's own reader."""
+    jvm: Any = spark._jvm
+    table = load_java_table(spark, name)
+    wanted = jvm.java.util.ArrayList()
+    for path in paths:
+        wanted.add(path)
+    key = f"rookery-{uuid.uuid4().hex}"
+    if _call(spark, "stage", table, key, snapshot_id, wanted) == 0:  # Iceberg refuses to stage nothing
+        yield None
+        return
+    try:
+        yield spark.read.format("iceberg").load(key)
+    finally:
+        _call(spark, "unstage", table, key)
+
+
+def _call(spark: SparkSession, name: str, *arguments: Any) -> Any:
+    """Call a static method of the compiled class, which py4j cannot name, by reflection."""
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    if id(gateway) not in _compiled:  # once a JVM, with the compiler that Spark brings
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(_STAGE)
+        found = compiler.getClassLoader().loadClass("RookeryStage")
+        _compiled[id(gateway)] = {method.getName(): method for method in found.getDeclaredMethods()}
+    packed = gateway.new_array(jvm.java.lang.Object, len(arguments))
+    for position, argument in enumerate(arguments):
+        packed[position] = argument
+    return _compiled[id(gateway)][name].invoke(None, packed)

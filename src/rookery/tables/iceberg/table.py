@@ -1,0 +1,92 @@
+"""An Iceberg table, as the rooms above see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from rookery.model import Field, Snapshot, TableName, UsageError
+from rookery.tables.iceberg.schema import leaves
+
+
+class IcebergTable:
+    """A table's metadata at the moment of loading; `refreshed` gives it as it is now."""
+
+    def __init__(self, name: TableName, table: Table) -> None:
+        self.name = name
+        self.table = table
+
+    @property
+    def location(self) -> str:
+        """Where the table lives."""
+        return self.table.location().rstrip("/")
+
+    @property
+    def io(self) -> FileIO:
+        """The file system that holds it."""
+        return self.table.io
+
+    @property
+    def format_version(self) -> int:
+        """1, 2 or 3."""
+        return int(self.table.format_version)
+
+    @cached_property
+    def snapshots(self) -> dict[int, Snapshot]:
+        """All snapshots that have not expired, by id."""
+        return {
+            snapshot.snapshot_id: Snapshot(
+                snapshot.snapshot_id,
+                snapshot.parent_snapshot_id,
+                snapshot.sequence_number or 0,
+                snapshot.timestamp_ms,
+                snapshot.schema_id,
+                snapshot.summary.operation.value if snapshot.summary else None,
+            )
+            for snapshot in self.table.metadata.snapshots
+        }
+
+    def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
+        """Return a snapshot by its id, or the current one, which an empty table lacks."""
+        if snapshot_id is None:
+            current = self.table.metadata.current_snapshot_id
+            return self.snapshots.get(current) if current is not None else None
+        if snapshot_id not in self.snapshots:
+            raise UsageError(
+                f"{self.name} has no snapshot {snapshot_id}",
+                hint="it may have expired; leave --snapshot out for the newest",
+            )
+        return self.snapshots[snapshot_id]
+
+    def ancestors(self, snapshot: Snapshot) -> Iterator[Snapshot]:
+        """Yield a snapshot, its parent, and so on as far as they are kept."""
+        current: Snapshot | None = snapshot
+        while current is not None:
+            yield current
+            current = self.snapshots.get(current.parent_id) if current.parent_id is not None else None
+
+    def schema(self, snapshot: Snapshot | None = None) -> Schema:
+        """Return the schema of a snapshot, or the current one."""
+        if snapshot is None or snapshot.schema_id is None:
+            return self.table.schema()
+        return self.table.schemas().get(snapshot.schema_id, self.table.schema())
+
+    def fields(self, snapshot: Snapshot | None = None) -> tuple[Field, ...]:
+        """Return the leaf columns."""
+        return leaves(self.schema(snapshot))
+
+    def manifests(self, snapshot: Snapshot) -> list[ManifestFile]:
+        """Return a snapshot's manifests, of data and of deletes."""
+        found = self.table.snapshot_by_id(snapshot.id)
+        assert found is not None
+        return found.manifests(self.io)
+
+    @cached_property
+    def unpartitioned_specs(self) -> frozenset[int]:
+        """The ids of the partition specs that have no fields."""
+        return frozenset(number for number, spec in self.table.specs().items() if not spec.fields)

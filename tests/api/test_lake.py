@@ -1,0 +1,69 @@
+"""A lake on the embedded catalog, and the names that `import rookery` gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import rookery
+from rookery.api.lake import Lake
+from rookery.model import UsageError
+
+
+@pytest.fixture
+def own_lake(tmp_path: Path) -> Lake:
+    return rookery.connect("mine", uri=f"sqlite:///{tmp_path}/new/c.db", warehouse=f"file://{tmp_path}/w")
+
+
+def test_load_a_table(own_lake: Lake) -> None:
+    own_lake.catalog.create_namespace("db")
+    own_lake.catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
+    assert own_lake.load("db.t").schema().column_names == ["a"]
+    assert own_lake.load("mine.db.t").name() == ("db", "t")
+
+
+@pytest.mark.parametrize("name", ["db.missing", "nowhere.t"])
+def test_missing_table(own_lake: Lake, name: str) -> None:
+    own_lake.catalog.create_namespace("db")
+    with pytest.raises(UsageError, match=f"no table mine.{name}") as caught:
+        own_lake.load(name)
+    assert caught.value.hint
+
+
+def test_opening_waits(tmp_path: Path) -> None:
+    lake = rookery.connect("mine", uri=f"sqlite:///{tmp_path}/new/c.db", token="s3cret")
+    assert not (tmp_path / "new").exists()
+    assert repr(lake) == "<Lake mine>"
+
+
+def _python(code: str) -> str:
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return ran.stdout.strip()
+
+
+def test_import_is_light() -> None:
+    heavy = "{'pyiceberg', 'pyspark', 'pyarrow', 'numpy', 'fsspec', 'msgspec', 'typer', 'rich'}"
+    assert _python(f"import sys, rookery; print({heavy} & set(sys.modules))") == "set()"
+
+
+def test_names() -> None:
+    assert _python(
+        "import rookery\n"
+        "print(rookery.connect.__name__, rookery.Lake.__name__, rookery.puffin.open_puffin.__name__)\n"
+        "print(rookery.spark.session.__name__, rookery.__version__ == '0.0.0')"
+    ).split() == ["connect", "Lake", "open_puffin", "session", "False"]
+
+
+def test_every_exported_name_is_there() -> None:
+    assert [name for name in rookery.__all__ if getattr(rookery, name, None) is None] == []
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = rookery.nothing_like_it
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = rookery.spark.nothing_like_it

@@ -1,0 +1,83 @@
+"""What the documents show does run: Python blocks, and the `rookery` lines of console blocks."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from rookery.cli.app import run
+from rookery.puffin import THETA_V1, Blob, Writer
+from rookery.sketch import ThetaSketch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.M | re.S)
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    return [text for kind, text in _BLOCK.findall(document.read_text()) if kind == language]
+
+
+def needs_spark(document: Path) -> bool:
+    return any("spark" in text for text in blocks(document, "python"))
+
+
+def documents(language: str, spark: bool) -> list[pytest.ParameterSet]:
+    return [
+        pytest.param(document, id=str(document.relative_to(ROOT)))
+        for document in DOCUMENTS
+        if blocks(document, language) and needs_spark(document) == spark
+    ]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with the file that the documents speak of."""
+    monkeypatch.chdir(tmp_path)
+    sketch = ThetaSketch(np.array([3, 5, 8], np.uint64))
+    with Writer("statistics.puffin") as writer:
+        writer.add(Blob(THETA_V1, sketch.encode(), (1,), 7, 1, properties={"ndv": "3"}))
+    return tmp_path
+
+
+def run_python(document: Path) -> None:
+    namespace: dict[str, object] = {}
+    for text in blocks(document, "python"):
+        exec(compile(text, str(document), "exec"), namespace)
+
+
+@pytest.mark.parametrize("document", documents("python", spark=False))
+def test_python_blocks(document: Path, desk: Path) -> None:
+    run_python(document)
+
+
+@pytest.mark.parametrize("document", documents("python", spark=True))
+def test_python_blocks_with_spark(document: Path, desk: Path, spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE db.orders (id bigint)")
+    try:
+        run_python(document)
+    finally:
+        spark.sql("DROP TABLE db.orders PURGE")
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "console")], ids=lambda d: d.name)
+def test_console_blocks(
+    document: Path, desk: Path, rookery_home: Path, capfdbinary: pytest.CaptureFixture
+) -> None:
+    commands = [
+        shlex.split(line.removeprefix("$ ").partition(" > ")[0])
+        for text in blocks(document, "console")
+        for line in text.splitlines()
+        if line.startswith("$ rookery ")
+    ]
+    assert commands
+    for name, *words in commands:
+        assert (name, run(words)) == ("rookery", 0), capfdbinary.readouterr().err
