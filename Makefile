@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format bench fuzz docs lock java clean
+.PHONY: help setup demo test test-fast lint format bench bench-collect fuzz docs lock java clean
 
 help: ## show these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv with the pinned dependencies
 
@@ -46,6 +46,9 @@ format: $(READY) ## format and fix what can be fixed
 
 bench: $(READY) ## measure against the peers; tables and JSON in benchmarks/results
 	$(BIN)/python -m benchmarks
+
+bench-collect: java ## the same for statistics on Spark: minutes, and gigabytes in build/bench
+	$(BIN)/python -m benchmarks collect
 
 fuzz: $(READY) ## ten minutes of mutated files, memory limited
 	$(BIN)/python -m tests.fuzz --seconds 600

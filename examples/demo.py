@@ -1,7 +1,7 @@
 """The product's main job on the embedded default, from nothing: run by `make demo`.
 
-TPC-H data goes into two Iceberg tables, Iceberg computes its statistics, some rows are deleted, and the
-Puffin files that all this leaves are shown.
+TPC-H data goes into two Iceberg tables; Rookery analyses them, some rows are added, and the refresh shows
+what it cost. Then what Spark makes of it, and the Puffin file that all engines read.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import rookery
 from rookery.api import puffin_files
-from rookery.cli import views as views  # the views register themselves
+from rookery.cli import statistics as statistics  # the views register themselves
+from rookery.cli import views as views
 from rookery.cli.render import as_text, out, talk
 from rookery.model import RookeryError
 
@@ -25,7 +27,11 @@ TABLES = ("orders", "lineitem")
 
 
 def step(words: str) -> None:
-    talk().print(f"[bold green]▸[/] {words}")
+    talk().print(f"\n[bold green]▸[/] {words}")
+
+
+def show(report: object) -> None:
+    out().print(as_text(report))
 
 
 def generate(folder: Path) -> None:
@@ -37,49 +43,55 @@ def generate(folder: Path) -> None:
     )
 
 
-def show(file: str) -> None:
-    out().print(as_text(puffin_files.inspect(file)))
-    out().print()
-
-
 def main() -> None:
     shutil.rmtree(HOME, ignore_errors=True)
     os.environ["ROOKERY_HOME"] = str(HOME)
     lake = rookery.connect("lake")
 
-    step(f"TPC-H orders and lineitem at scale {SCALE}")
+    step(f"TPC-H orders and lineitem at scale {SCALE}, in Iceberg, on a local Spark and a SQLite catalog")
     generate(HOME / "tpch")
-
-    step(
-        "a local Spark, and a SQLite catalog that PyIceberg reads too (the first time, Iceberg's jars are fetched)"
-    )
     spark = lake.spark()
     spark.sql("CREATE NAMESPACE tpch")
     for table in TABLES:
         rows = spark.read.parquet(str(HOME / "tpch" / f"{table}.parquet"))
-        rows.writeTo(f"lake.tpch.{table}").tableProperty("format-version", "3").tableProperty(
-            "write.delete.mode", "merge-on-read"
-        ).create()
-        step(f"lake.tpch.{table}: {spark.table(f'lake.tpch.{table}').count():,} rows")
+        rows.repartition(8).writeTo(f"lake.tpch.{table}").create()
+    planned = "SELECT * FROM lake.tpch.lineitem WHERE l_shipmode = 'AIR'"
+    spark.conf.set("spark.sql.cbo.enabled", "true")
+    before = expected_rows(spark.sql(planned))
 
-    step("Iceberg's own compute_table_stats leaves a Puffin file beside the table:")
-    spark.sql("CALL lake.system.compute_table_stats(table => 'tpch.orders')").collect()
-    [statistics] = lake.load("lake.tpch.orders").metadata.statistics
-    show(statistics.statistics_path)
+    step("rookery analyze: every column, from dictionaries and pages (the first run compiles its kernels)")
+    show(rookery.analyze(spark, "lake.tpch.orders", lake=lake))
+    first = rookery.analyze(spark, "lake.tpch.lineitem", histogram=["l_quantity", "l_shipdate"], lake=lake)
+    show(first)
 
-    step("so does a DELETE on a v3 table, with deletion vectors inside:")
-    spark.sql("DELETE FROM lake.tpch.orders WHERE o_orderpriority = '1-URGENT' AND o_orderstatus = 'P'")
-    [vectors] = spark.sql("SELECT DISTINCT file_path FROM lake.tpch.orders.delete_files").collect()
-    show(vectors.file_path)
-
-    step("and the same as rows, for SQL:")
-    files = spark.read.format("puffin").load(lake.load("lake.tpch.orders").location())
-    files.groupBy("type").agg({"*": "count", "length": "sum"}).show(truncate=False)
-    spark.stop()
-    step(
-        "look around yourself: .venv/bin/rookery puffin inspect "
-        + os.path.relpath(statistics.statistics_path[5:])
+    step("new orders arrive; the refresh reads them, and nothing else")
+    spark.sql("INSERT INTO lake.tpch.lineitem SELECT * FROM lake.tpch.lineitem WHERE l_orderkey < 3000")
+    started = time.perf_counter()
+    refresh = rookery.analyze(spark, "lake.tpch.lineitem", lake=lake)
+    seconds = time.perf_counter() - started
+    share = refresh.bytes_read / first.bytes_read
+    talk().print(
+        f"  {refresh.files_read} of {refresh.files} files and {refresh.bytes_read:,} bytes read,"
+        f" {share:.1%} of the first run, in {seconds:.2f} s"
     )
+    show(rookery.table("lake.tpch.lineitem", lake).stats())
+
+    step("Spark's optimizer now knows what to expect of  WHERE l_shipmode = 'AIR'")
+    after = expected_rows(spark.sql(planned))
+    actual = spark.sql(planned).count()
+    talk().print(f"  rows planned: {before:,} before, {after:,} now; there are {actual:,}")
+
+    step("the statistics file beside the table, which Spark, Trino and PyIceberg read")
+    newest = lake.load("lake.tpch.orders").metadata.statistics[-1]
+    show(puffin_files.inspect(newest.statistics_path))
+    spark.stop()
+    talk().print("\nlook around: ROOKERY_HOME=build/demo .venv/bin/rookery stats tpch.orders")
+
+
+def expected_rows(frame: object) -> int:
+    """How many rows the optimizer expects; before there are statistics, it does not know."""
+    count = frame._jdf.queryExecution().optimizedPlan().stats().rowCount()  # type: ignore[attr-defined]
+    return int(str(count.get())) if count.isDefined() else 0
 
 
 if __name__ == "__main__":

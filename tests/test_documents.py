@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,19 +60,30 @@ def test_python_blocks(document: Path, desk: Path) -> None:
     run_python(document)
 
 
+@pytest.fixture
+def orders(spark: SparkSession) -> Iterator[None]:
+    """The table that the documents speak of."""
+    spark.sql(
+        "CREATE TABLE db.orders (id bigint, amount decimal(9, 2), country string, city string) "
+        "PARTITIONED BY (country)"
+    )
+    spark.sql(
+        "INSERT INTO db.orders VALUES "
+        "(1, 9.50, 'NL', 'Delft'), (2, 3.20, 'NL', 'Gouda'), (3, 7.00, 'BE', 'Gent')"
+    )
+    yield
+    spark.sql("DROP TABLE db.orders PURGE")
+
+
+@pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize("document", documents("python", spark=True))
-def test_python_blocks_with_spark(document: Path, desk: Path, spark: SparkSession) -> None:
-    spark.sql("CREATE TABLE db.orders (id bigint)")
-    try:
-        run_python(document)
-    finally:
-        spark.sql("DROP TABLE db.orders PURGE")
+def test_python_blocks_with_spark(document: Path, desk: Path) -> None:
+    run_python(document)
 
 
+@pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "console")], ids=lambda d: d.name)
-def test_console_blocks(
-    document: Path, desk: Path, rookery_home: Path, capfdbinary: pytest.CaptureFixture
-) -> None:
+def test_console_blocks(document: Path, desk: Path, capfdbinary: pytest.CaptureFixture) -> None:
     commands = [
         shlex.split(line.removeprefix("$ ").partition(" > ")[0])
         for text in blocks(document, "console")

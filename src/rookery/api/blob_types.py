@@ -8,7 +8,10 @@ from rookery.model import Certainty, Check, Estimate, FormatError, Outcome, Plac
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, BlobMetadata, DeletionVector
 from rookery.puffin.deletion_vector import REFERENCED_DATA_FILE
 from rookery.puffin.verify import PAYLOAD_CHECKS, PayloadCheck
-from rookery.sketch import ThetaSketch
+from rookery.sketch import InvertedTheta, ThetaSketch
+from rookery.sketch.blob_types import INVERTED_THETA_V1, KLL_V1, TABLE_THETA_V1, TOP_K_V1
+from rookery.sketch.frequent import Frequent
+from rookery.sketch.quantiles import Quantiles
 
 NDV = "ndv"
 
@@ -31,6 +34,35 @@ def summarize_deletion_vector(blob: BlobMetadata, payload: bytes, file: str) -> 
         "data_file": blob.properties[REFERENCED_DATA_FILE],
         **span,
     }
+
+
+def summarize_inverted_theta(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
+    """The number of distinct values in all files of the group, and how many files there are."""
+    theta = InvertedTheta.decode(payload, place=Place(file, blob.offset))
+    return {
+        NDV: theta.sketch().estimate(),
+        "files": theta.files,
+        "hashes": len(theta.hashes),
+        "theta": theta.share,
+    }
+
+
+def summarize_quantiles(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
+    """The median, and of how many rows."""
+    quantiles = Quantiles.decode(payload, place=Place(file, blob.offset))
+    median = quantiles.at([0.5])
+    return {
+        "median": median[0] if median else None,
+        "rows": quantiles.count,
+        "rank_error": quantiles.rank_error,
+    }
+
+
+def summarize_frequent(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
+    """The most frequent values."""
+    frequent = Frequent.decode(payload, place=Place(file, blob.offset))
+    top = ", ".join(f"{value} ({count.value:,.0f})" for value, count in frequent.top(3))
+    return {"most_frequent": top or "none", "rows": frequent.count}
 
 
 def check_theta(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
@@ -64,5 +96,9 @@ def describe(estimate: Estimate) -> str:
 SUMMARIES: Mapping[str, Summarize] = {
     THETA_V1: summarize_theta,
     DELETION_VECTOR_V1: summarize_deletion_vector,
+    TABLE_THETA_V1: summarize_theta,
+    INVERTED_THETA_V1: summarize_inverted_theta,
+    KLL_V1: summarize_quantiles,
+    TOP_K_V1: summarize_frequent,
 }
 CHECKS: Mapping[str, PayloadCheck] = {**PAYLOAD_CHECKS, THETA_V1: check_theta}

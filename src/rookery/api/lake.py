@@ -11,8 +11,8 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table import Table
 
-from rookery.model import TableName, UsageError
-from rookery.tables import CatalogConfig, configured, open_catalog, resolve
+from rookery.model import CatalogError, TableName, UsageError
+from rookery.tables import CatalogConfig, configured, is_view, open_catalog, reason_of, resolve
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,14 @@ class Lake:
         try:
             return catalog.load_table(name.identifier)
         except (NoSuchTableError, NoSuchNamespaceError) as error:
+            if is_view(catalog, name.identifier):
+                raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
             raise UsageError(f"there is no table {name}", hint="check the name, or say --catalog") from error
+        except Exception as error:  # every kind of catalog raises what its client raises
+            raise CatalogError(
+                f"{name} cannot be loaded: {reason_of(error, self.properties_of(name))}",
+                hint="check that the catalog is reachable, and that PyIceberg knows all types of the table",
+            ) from error
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""

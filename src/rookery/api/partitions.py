@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyiceberg.partitioning import PartitionField
+from pyiceberg.schema import index_by_id
+from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
+from pyiceberg.types import LongType
 
+from rookery.api.values import plain
 from rookery.model import UsageError
 from rookery.tables.iceberg import IcebergTable
+
+Shower = Callable[[Any], str]
 
 
 def partition_test(table: IcebergTable, text: str) -> Callable[[pa.Table], NDArray[np.bool_]]:
     """Return a test for zone maps: the files whose partition has these values, in whatever spec."""
     wanted = _parse(text)
     specs = table.table.specs()
-    names = {spec_id: [field.name for field in spec.fields] for spec_id, spec in specs.items()}
-    known = {name for fields in names.values() for name in fields}
+    types = _types(table)
+    shown = {
+        spec_id: [(field.name, _shower(field, types)) for field in spec.fields]
+        for spec_id, spec in specs.items()
+    }
+    known = {name for fields in shown.values() for name, _ in fields}
     for name in wanted:
         if name not in known:
             raise UsageError(
@@ -31,20 +43,41 @@ def partition_test(table: IcebergTable, text: str) -> Callable[[pa.Table], NDArr
     def test(zone_map: pa.Table) -> NDArray[np.bool_]:
         cache: dict[tuple[int, str], bool] = {}
         rows = zip(zone_map["spec_id"].to_pylist(), zone_map["partition"].to_pylist(), strict=True)
-        return np.array([cache.setdefault(row, _matches(row, names, wanted)) for row in rows], bool)
+        return np.array([cache.setdefault(row, _matches(row, shown[row[0]], wanted)) for row in rows], bool)
 
     return test
 
 
-def _matches(row: tuple[int, str], names: dict[int, list[str]], wanted: dict[str, str]) -> bool:
-    values = dict(zip(names[row[0]], json.loads(row[1]), strict=True))
-    return all(name in values and _shown(values[name]) == value for name, value in wanted.items())
+def _types(table: IcebergTable) -> dict[int, str]:
+    """The types of all columns there ever were: a spec may partition by one that has been dropped."""
+    schemas = [*table.table.schemas().values(), table.table.schema()]
+    return {
+        number: str(field.field_type) for schema in schemas for number, field in index_by_id(schema).items()
+    }
 
 
-def _shown(value: object) -> str:
-    if value is None:
-        return "null"
-    return json.dumps(value) if isinstance(value, bool) else str(value)
+def _shower(field: PartitionField, types: dict[int, str]) -> Shower:
+    """How the values of a partition field are written: those of times as people write them."""
+    transform, kind = field.transform, types.get(field.source_id, "")
+
+    def show(value: Any) -> str:
+        if value is None:
+            return "null"
+        if isinstance(value, bool):
+            return json.dumps(value)
+        if isinstance(transform, IdentityTransform | TruncateTransform):
+            return str(plain(kind, value))
+        if isinstance(transform, BucketTransform):
+            return str(value)
+        return transform.to_human_string(LongType(), value)  # of years, months, days and hours
+
+    return show
+
+
+def _matches(row: tuple[int, str], fields: list[tuple[str, Shower]], wanted: dict[str, str]) -> bool:
+    values = zip(fields, json.loads(row[1]), strict=True)
+    found = {name: show(value) for (name, show), value in values}
+    return all(found.get(name) == value for name, value in wanted.items())
 
 
 def _parse(text: str) -> dict[str, str]:

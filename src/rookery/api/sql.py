@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rookery.api.lake import Lake
-from rookery.api.statistics import analyze
+from rookery.api.lake import Lake, connect
+from rookery.api.statistics import analyze, table
+from rookery.model import TableName
+from rookery.tables import configured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _NAME = r"(?:`(?:[^`]|``)+`|[\w$-]+)"
+_DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _ANALYZE = re.compile(
-    rf"\s*ANALYZE\s+TABLE\s+(?P<table>{_NAME}(?:\s*\.\s*{_NAME})*)\s+COMPUTE\s+STATISTICS\s+FOR\s+"
-    rf"(?:ALL\s+COLUMNS|COLUMNS\s+(?P<columns>{_NAME}(?:\s*[.,]\s*{_NAME})*))\s*;?\s*",
+    rf"\s*ANALYZE\s+TABLE\s+(?P<table>{_DOTTED})\s+COMPUTE\s+STATISTICS\s+FOR\s+"
+    rf"(?:ALL\s+COLUMNS|COLUMNS\s+(?P<columns>{_DOTTED}(?:\s*,\s*{_DOTTED})*))\s*;?\s*",
     re.I,
 )
+_SPARKS_OWN = "spark_catalog"
 
 
 def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
@@ -27,8 +32,12 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     match = _ANALYZE.fullmatch(text)
     if match is None:
         return spark.sql(text)
-    columns = [_unquote(name) for name in (match.group("columns") or "").split(",") if name.strip()]
-    report = analyze(spark, re.sub(r"\s*\.\s*", ".", match.group("table")), columns=columns, lake=lake)
+    lake = lake or connect()
+    name = _resolve(spark, _parts(match.group("table")))
+    if name is None or name.catalog not in (lake.name, *configured()):
+        return spark.sql(text)
+    asked = [".".join(_parts(column)) for column in re.findall(_DOTTED, match.group("columns") or "")]
+    report = analyze(spark, str(name), columns=_as_written(str(name), asked, lake), lake=lake)
     rows = [
         (column.name, column.ndv, column.ndv_low, column.ndv_high, column.kind) for column in report.columns
     ]
@@ -37,10 +46,35 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     )
 
 
-def _unquote(name: str) -> str:
-    """Take the backquotes off a column's name.
+def _resolve(spark: SparkSession, parts: Sequence[str]) -> TableName | None:
+    """Return the table that Spark would take the name for, or None if it is in Spark's own catalog."""
+    first = parts[0]
+    if len(parts) > 2 and (first == _SPARKS_OWN or spark.conf.get(f"spark.sql.catalog.{first}", None)):
+        catalog, *parts = parts
+    else:
+        catalog = spark.catalog.currentCatalog()
+        if len(parts) == 1:
+            parts = [*_parts(spark.catalog.currentDatabase()), *parts]
+    return None if catalog == _SPARKS_OWN else TableName(catalog, tuple(parts[:-1]), parts[-1])
 
-    >>> _unquote(" `a b` ")
-    'a b'
+
+def _as_written(name: str, asked: Sequence[str], lake: Lake) -> list[str]:
+    """Return the columns as the table spells them: in SQL, case does not matter."""
+    if not asked:
+        return []
+    known: dict[str, str] = {}
+    for field in table(name, lake).load()[0].fields():
+        for depth in range(1, len(field.parts) + 1):
+            known.setdefault(".".join(field.parts[:depth]).lower(), ".".join(field.parts[:depth]))
+    return [known.get(column.lower(), column) for column in asked]
+
+
+def _parts(dotted: str) -> list[str]:
+    """Split a dotted name and take the backquotes off its parts.
+
+    >>> _parts("db . `a.``b`")
+    ['db', 'a.`b']
     """
-    return re.sub(r"`((?:[^`]|``)+)`", lambda match: match.group(1).replace("``", "`"), name.strip())
+    return [
+        part[1:-1].replace("``", "`") if part.startswith("`") else part for part in re.findall(_NAME, dotted)
+    ]

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rookery.api.lake import Lake, connect
 from rookery.api.partitions import partition_test
+from rookery.api.spread import RowStats, row_stats, spread_sheet
+from rookery.api.values import plain
 from rookery.collect.progress import silent
-from rookery.collect.summary import ColumnSummary, TableSummary, summarize
-from rookery.model import Sheet, SheetReport, Snapshot, TableName, UsageError, in_bytes, thousands
+from rookery.collect.summary import ColumnSummary, FileTest, TableSummary, summarize
+from rookery.model import (
+    FormatError,
+    Sheet,
+    SheetReport,
+    Snapshot,
+    TableName,
+    UsageError,
+    in_bytes,
+    thousands,
+)
 from rookery.store import State, Store, default_location
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
 
 _WAYS = ("pages", "arrow", "engine")
 
@@ -37,6 +52,7 @@ class ColumnStats:
     size: int | None
     snapshot_id: int | None
     coverage: float
+    rows: RowStats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +77,19 @@ class StatsReport(SheetReport):
             return "current"
         if self.snapshots_behind is None:
             return "of a snapshot that is no ancestor of this one"
-        return f"{self.snapshots_behind} snapshots behind"
+        return f"{self.snapshots_behind} snapshot{'s' if self.snapshots_behind > 1 else ''} behind"
 
     def sheets(self) -> Sequence[Sheet]:
         """One sheet, a line a column."""
         where = f" where {self.partition}" if self.partition else ""
-        return [
-            Sheet(
-                f"{self.table}{where}: {self.rows:,} rows in {self.files:,} files, {self.freshness}",
-                ("column", "type", "ndv", "between", "and", "kind", "nulls", "min", "max", "size", "covered"),
-                tuple(_row(column) for column in self.columns),
-                right=frozenset({2, 3, 4, 6, 9, 10}),
-            )
-        ]
+        columns = Sheet(
+            f"{self.table}{where}: {self.rows:,} rows in {self.files:,} files, {self.freshness}",
+            ("column", "type", "ndv", "between", "and", "kind", "nulls", "min", "max", "size", "covered"),
+            tuple(_row(column) for column in self.columns),
+            right=frozenset({2, 3, 4, 6, 9, 10}),
+        )
+        spread = {column.name: column.rows for column in self.columns if column.rows}
+        return [columns, spread_sheet(spread)] if spread else [columns]
 
 
 def _row(column: ColumnStats) -> tuple[str, ...]:
@@ -92,7 +108,7 @@ def _row(column: ColumnStats) -> tuple[str, ...]:
     )
 
 
-def _short(value: object, most: int = 24) -> str:
+def _short(value: object, most: int = 32) -> str:
     text = "–" if value is None else str(value)
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -128,20 +144,22 @@ class AnalyzeReport(SheetReport):
                 )
             ]
         if not self.files_read and not self.committed:
-            return [Sheet(f"{self.table}: nothing has changed, nothing was read")]
+            return [Sheet(f"{self.table}: nothing has changed, nothing was read", notes=self._left_out())]
         ways = ", ".join(f"{self.chunks[way]:,} by {way}" for way in _WAYS if self.chunks.get(way))
         notes = [
             f"read {in_bytes(self.bytes_read)} of {self.files_read:,} files"
             + (f" ({ways})" if ways else "")
             + f", {self.values:,} values, in {self.seconds:.2f} s"
         ]
-        notes += [f"{name}: its type cannot be sketched, it was left out" for name in self.skipped]
         rows = tuple(
             (c.name, thousands(c.ndv), thousands(c.ndv_low), thousands(c.ndv_high), c.kind or "–")
             for c in self.columns
         )
         header = ("column", "ndv", "between", "and", "kind")
-        return [Sheet(self.table, header, rows, tuple(notes), frozenset({1, 2, 3}))]
+        return [Sheet(self.table, header, rows, (*notes, *self._left_out()), frozenset({1, 2, 3}))]
+
+    def _left_out(self) -> tuple[str, ...]:
+        return tuple(f"{name}: its type cannot be sketched, it was left out" for name in self.skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +182,23 @@ class TableHandle:
         if current is None:
             return StatsReport(str(self.name), None, None, None, partition, 0, 0, ())
         ancestors = [ancestor.id for ancestor in loaded.ancestors(current)]
-        state = next((state for _, state in store.newest(ancestors)), None)
         wanted = partition_test(loaded, partition) if partition else None
-        summary = summarize(loaded, store, current, state, wanted)
+        state, summary = _known(loaded, store, current, ancestors, wanted)
         return _stats_report(str(self.name), current, ancestors, state, summary, partition)
+
+
+def _known(
+    table: IcebergTable, store: Store, snapshot: Snapshot, ancestors: Sequence[int], wanted: FileTest | None
+) -> tuple[State | None, TableSummary]:
+    """Return the best state whose parts can all be read, and what it says; what is damaged is passed over."""
+    for _, state in store.newest(ancestors):
+        if state.index.table_uuid != str(table.table.metadata.table_uuid):
+            continue  # of an earlier table of that name
+        try:
+            return state, summarize(table, store, snapshot, state, wanted)
+        except FormatError as error:
+            log.warning("a state is passed over, analyze will mend it: %s", error)
+    return None, summarize(table, store, snapshot, None, wanted)
 
 
 def _stats_report(
@@ -180,11 +211,22 @@ def _stats_report(
 ) -> StatsReport:
     of = state.index.snapshot_id if state is not None else None
     behind = ancestors.index(of) if of in ancestors else None
-    columns = tuple(_column_stats(column, of) for column in summary.columns)
+    columns = tuple(
+        _column_stats(column, of, None if partition else row_stats(state, column.field))
+        for column in summary.columns
+    )
     return StatsReport(name, snapshot.id, of, behind, partition, summary.files, summary.rows, columns)
 
 
-def _column_stats(column: ColumnSummary, snapshot_id: int | None) -> ColumnStats:
+def _summary(table: IcebergTable, store: Store, snapshot_id: int, state: State | None) -> TableSummary:
+    snapshot = table.snapshot(snapshot_id)
+    assert snapshot is not None
+    return summarize(table, store, snapshot, state)
+
+
+def _column_stats(
+    column: ColumnSummary, snapshot_id: int | None, rows: RowStats | None = None
+) -> ColumnStats:
     ndv = column.ndv
     return ColumnStats(
         column.field.name,
@@ -195,19 +237,13 @@ def _column_stats(column: ColumnSummary, snapshot_id: int | None) -> ColumnStats
         ndv.high if ndv else None,
         ndv.kind.value if ndv else None,
         column.nulls,
-        _plain(column.low),
-        _plain(column.high),
+        plain(column.field.type, column.low),
+        plain(column.field.type, column.high),
         column.size,
         snapshot_id if ndv else None,
         column.coverage,
+        rows,
     )
-
-
-def _plain(value: Any) -> Any:
-    """A bound as JSON can hold it."""
-    if isinstance(value, bytes):
-        return value.hex()
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def table(name: str, lake: Lake | None = None) -> TableHandle:
@@ -222,32 +258,53 @@ def analyze(
     *,
     columns: Sequence[str] = (),
     exclude: Sequence[str] = (),
+    together: Sequence[Sequence[str]] = (),
+    histogram: Sequence[str] = (),
+    top_k: Sequence[str] = (),
+    sample: int = 0,
     full: bool = False,
     snapshot: int | None = None,
     dry_run: bool = False,
     lake: Lake | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> AnalyzeReport:
-    """Bring a table's statistics up to date, at the price of new data only."""
-    from rookery.collect.analyze import analyze as collect  # brings numba, which `stats` does without
+    """Bring a table's statistics up to date, at the price of new data only.
+
+    Distinct values are counted for all columns, or for *columns*, less *exclude*, and for each group of
+    columns in *together*. *histogram* and *top_k* name columns whose quantiles and most frequent values are
+    kept, from all rows or from at most *sample* row groups a file; once asked for, they are kept current.
+    """
+    from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
+    from rookery.collect.choose import Choice, choose
 
     handle = table(name, lake)
     loaded, store = handle.load()
-    if isinstance(columns, str) or isinstance(exclude, str):
+    if any(isinstance(names, str) for names in (columns, exclude, histogram, top_k, together, *together)):
         raise UsageError("columns are given as a list of names", hint='say columns=["a", "b"]')
-    outcome = collect(
+    groups = tuple(tuple(names) for names in together)
+    choice = Choice(tuple(columns), tuple(exclude), groups, tuple(histogram), tuple(top_k), sample)
+    run = partial(
+        collect,
         spark,
         loaded,
         store,
-        columns=columns,
-        exclude=exclude,
-        full=full,
+        choice,
         snapshot_id=snapshot,
         dry_run=dry_run,
         progress=progress or silent,
     )
+    outcome = run(full=full)
     of = outcome.snapshot_id
-    known = () if of is None or dry_run else handle.stats(snapshot=of).columns
+    known: tuple[ColumnStats, ...] = ()
+    if of is not None and not dry_run:
+        wanted = {field.id for part in choose(loaded.fields(loaded.snapshot(of)), choice) for field in part}
+        try:
+            found = _summary(loaded, store, of, outcome.state)
+        except FormatError as error:  # a segment that this run had no need to read
+            log.warning("what was kept is damaged, and is collected anew: %s", error)
+            outcome = run(full=True)
+            found = _summary(loaded, store, of, outcome.state)
+        known = tuple(_column_stats(column, of) for column in found.columns if column.field.id in wanted)
     costs = outcome.costs
     return AnalyzeReport(
         str(handle.name),

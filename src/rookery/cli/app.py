@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 from io import TextIOWrapper
@@ -94,8 +95,25 @@ def main(args: list[str] | None = None) -> None:
     sys.exit(run(words))
 
 
+class Warnings(logging.Handler):
+    """Shows what the rooms below warn of, as lines of talk."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one warning."""
+        talk().print(f"[bold yellow]warning:[/] {plain(' '.join(record.getMessage().split()))}")
+
+
 def run(words: list[str]) -> int:
     """Run a command and return the exit code."""
+    log, handler = logging.getLogger("rookery"), Warnings(logging.WARNING)
+    log.addHandler(handler)
+    try:
+        return _run(words)
+    finally:
+        log.removeHandler(handler)
+
+
+def _run(words: list[str]) -> int:
     try:
         code = typer.main.get_command(app).main(words, prog_name="rookery", standalone_mode=False)
         return code if isinstance(code, int) else 0

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.table import Table
 from rich.text import Text
 
-from rookery.cli.render import as_text, plain, show, talk
+from rookery.cli.render import as_text, plain, show, talk, visible
 from rookery.cli.settings import Settings, settings_of
 from rookery.model import RookeryError, Sheet, SheetReport, UsageError
 
@@ -29,15 +29,15 @@ def sheets_text(report: SheetReport) -> RenderableType:
 
 
 def _sheet(sheet: Sheet) -> RenderableType:
-    parts: list[RenderableType] = [Text(plain(sheet.title), "bold")]
+    parts: list[RenderableType] = [Text(visible(sheet.title), "bold")]
     if sheet.header:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         for number, name in enumerate(sheet.header):
             table.add_column(name, justify="right" if number in sheet.right else "left", no_wrap=True)
         for row in sheet.rows:
-            table.add_row(*(Text(plain(cell)) for cell in row))
+            table.add_row(*(Text(visible(cell)) for cell in row))
         parts.append(table)
-    parts += [Text(plain(note), "dim") for note in sheet.notes]
+    parts += [Text(visible(note), "dim") for note in sheet.notes]
     return Group(*parts)
 
 
@@ -63,6 +63,18 @@ def analyze(
     tables: Names,
     columns: Annotated[list[str] | None, typer.Option(help="Only these columns; may be repeated.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Not these columns; may be repeated.")] = None,
+    together: Annotated[
+        list[str] | None, typer.Option(help="Count these columns together, as in a,b; may be repeated.")
+    ] = None,
+    histogram: Annotated[
+        list[str] | None, typer.Option(help="Keep quantiles of these columns' rows; may be repeated.")
+    ] = None,
+    top_k: Annotated[
+        list[str] | None, typer.Option("--top-k", help="Keep these columns' most frequent values.")
+    ] = None,
+    sample: Annotated[
+        int, typer.Option(help="For these two, read at most so many row groups a file; 0 for all.")
+    ] = 0,
     full: Annotated[bool, typer.Option("--full", help="Collect everything anew.")] = False,
     snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and stop.")] = False,
@@ -81,7 +93,7 @@ def analyze(
 
     settings = settings_of(context)
     lake = settings.lake()
-    names = [name for pattern in tables for name in lake.find(pattern)]
+    names = list(dict.fromkeys(name for pattern in tables for name in lake.find(pattern)))
     spark = lake.spark(master=master, conf=_pairs(conf or []))
     done: list[SheetReport] = []
     failed: list[str] = []
@@ -93,6 +105,10 @@ def analyze(
                     str(name),
                     columns=_split(columns),
                     exclude=_split(exclude),
+                    together=[_split([names]) for names in together or ()],
+                    histogram=_split(histogram),
+                    top_k=_split(top_k),
+                    sample=sample,
                     full=full,
                     snapshot=snapshot,
                     dry_run=dry_run,

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from rookery.collect.arrow import leaf_array
 from rookery.collect.plan import Group
-from rookery.collect.read import ENGINE
+from rookery.collect.read import ENGINE, add_group
+from rookery.collect.together import is_group, member_ids
 from rookery.collect.work import Costs, Partial
-from rookery.collect.workers import forget_jars, no_jars_on_python_path
+from rookery.collect.workers import forget_jars, on_spark
 from rookery.model import Field, TableName, quote_part
 from rookery.sketch import InvertedTheta, ThetaSketch
 from rookery.sketch.kmv import ThetaBuilder
@@ -38,9 +39,9 @@ def run_engine(
     size = len(paths)
     thetas = {column.id: InvertedTheta.empty(size) for column in group.fields}
     values = 0
-    with staged(spark, name, snapshot_id, list(by_path)) as frame, no_jars_on_python_path(spark):
+    with staged(spark, name, snapshot_id, list(by_path)) as frame, on_spark(spark):
         if frame is not None:
-            roots = list(dict.fromkeys(column.name.split(".")[0] for column in group.fields))
+            roots = list(dict.fromkeys(root for column in group.fields for root in _roots(column)))
             # Staged tables show no metadata columns, but Iceberg tells Spark which file it is reading.
             selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *map(quote_part, roots))
             for row in selected.mapInArrow(_mapper(group.fields), _SCHEMA).collect():
@@ -64,8 +65,7 @@ def _mapper(fields: tuple[Field, ...]) -> Callable[[Iterable[pa.RecordBatch]], I
                     key = (file, column.id)
                     builder = builders.setdefault(key, ThetaBuilder())
                     counts[key] += rows.num_rows
-                    root, *path = column.name.split(".")
-                    add_arrow(builder, column.type, leaf_array(rows.column(root), path))
+                    _add(builder, column, rows)
         yield pa.RecordBatch.from_pylist(
             [
                 {
@@ -80,6 +80,20 @@ def _mapper(fields: tuple[Field, ...]) -> Callable[[Iterable[pa.RecordBatch]], I
         )
 
     return sketch
+
+
+def _roots(column: Field) -> tuple[str, ...]:
+    """The top-level columns that must be read for a column, or for a group of columns."""
+    return column.parts if is_group(column) else column.parts[:1]
+
+
+def _add(builder: ThetaBuilder, column: Field, rows: pa.RecordBatch) -> None:
+    if is_group(column):
+        members = zip(member_ids(column.type), column.parts, strict=True)
+        add_group(builder, column, {number: rows.column(name) for number, name in members})
+    else:
+        root, *path = column.parts
+        add_arrow(builder, column.type, leaf_array(rows.column(root), path))
 
 
 def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:

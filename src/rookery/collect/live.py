@@ -35,6 +35,7 @@ class Live:
     decoded_manifests: NDArray[np.int32]
     decoded_all: bool
     removed: int
+    count: int  # of all live files
 
 
 def live_files(table: IcebergTable, snapshot: Snapshot, state: State | None, decode_all: bool) -> Live:
@@ -57,7 +58,9 @@ def live_files(table: IcebergTable, snapshot: Snapshot, state: State | None, dec
     carried, now_in = _carry(state, known, places, keys, listed)
     removed = 0 if state is None else state.files.num_rows - len(carried)
     all_decoded = len(fresh) == len(data)
-    return Live(data_paths, delete_paths, carried, now_in, decoded, keys, listed, all_decoded, removed)
+    listed_files = sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in data)
+    count = decoded.num_rows if all_decoded else listed_files
+    return Live(data_paths, delete_paths, carried, now_in, decoded, keys, listed, all_decoded, removed, count)
 
 
 def _carry(

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,13 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rookery.collect.arrow import leaf_array
-from rookery.collect.parquet import Chunk, Footer, Leaf, read_footer
+from rookery.collect.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
 from rookery.collect.parquet.pages import UnreadablePagesError, read_chunk
-from rookery.model import Field
+from rookery.collect.together import is_group, member_ids
+from rookery.model import Field, Place
 from rookery.sketch import ThetaSketch
+from rookery.sketch.joint import add_joint
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import PlainValues, add_arrow, plain_values
-from rookery.storage import Source, open_source
+from rookery.storage import Source, SourceFile, TailSource, open_source
 
 PAGES = "pages"
 ARROW = "arrow"
@@ -52,7 +53,8 @@ def read_parquet(
     io_properties: Mapping[str, str],
 ) -> Reading:
     """Sketch the columns *fields* of a file; hashes at or above *thetas* (by field id) are of no use."""
-    with open_source(path, io_properties) as source:
+    with open_source(path, io_properties) as opened:
+        source = TailSource(opened, size, FIRST_READ)
         footer = read_footer(source, size)
         by_id = {leaf.field_id: leaf for leaf in footer.leaves if leaf.field_id is not None}
         if not by_id and footer.leaves:
@@ -63,11 +65,15 @@ def read_parquet(
         for column in fields:
             builder = ThetaBuilder(thetas[column.id])
             leaf = by_id.get(column.id)
-            if leaf is not None:
+            if is_group(column):
+                with damaged(Place(source.name), f"values of columns {column.name}"):
+                    chunks += _read_group(source, footer, by_id, column, builder)
+                values += footer.rows
+            elif leaf is not None:
                 chunks += _read_leaf(source, footer, leaf, column, builder)
                 values += sum(group.chunks[leaf.index].values for group in footer.row_groups)
             sketches[column.id] = builder.result()
-        return Reading(sketches, chunks, values, source.bytes_read, source.reads)
+        return Reading(sketches, chunks, values, opened.bytes_read, opened.reads)
 
 
 def _read_leaf(
@@ -80,9 +86,30 @@ def _read_leaf(
         if plain is not None and _by_pages(source, chunk, plain, builder):
             ways[PAGES] += 1
         else:
-            _by_arrow(source, leaf, number, column, builder)
+            with damaged(Place(source.name, chunk.start), f"values of column {column.name}"):
+                _by_arrow(source, leaf, number, column, builder)
             ways[ARROW] += 1
     return ways
+
+
+def _read_group(
+    source: Source, footer: Footer, by_id: Mapping[int, Leaf], group: Field, builder: ThetaBuilder
+) -> Counter[str]:
+    """Read the columns of a group row by row; only decoding keeps the rows together."""
+    leaves = {number: by_id[number] for number in member_ids(group.type) if number in by_id}
+    file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
+    for number in range(len(footer.row_groups)):
+        table = file.read_row_group(number, columns=[leaf.path[0] for leaf in leaves.values()])
+        columns = {member: table.column(leaf.path[0]).combine_chunks() for member, leaf in leaves.items()}
+        add_group(builder, group, columns)
+    return Counter({ARROW: len(leaves) * len(footer.row_groups)})
+
+
+def add_group(builder: ThetaBuilder, group: Field, columns: Mapping[int, pa.Array]) -> None:
+    """Add a group's rows from its members' arrays, by field id; a missing member is null throughout."""
+    ids = member_ids(group.type)
+    if all(number in columns for number in ids):
+        add_joint(builder, [columns[number] for number in ids])
 
 
 def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, builder: ThetaBuilder) -> bool:
@@ -97,35 +124,7 @@ def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, builder: ThetaBu
 
 
 def _by_arrow(source: Source, leaf: Leaf, row_group: int, column: Field, builder: ThetaBuilder) -> None:
-    file = pq.ParquetFile(pa.PythonFile(_SourceFile(source), mode="r"))
+    file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
     for chunk in file.read_row_group(row_group, columns=[".".join(leaf.path)]).columns:
         for array in chunk.chunks:
-            add_arrow(builder, column.type, leaf_array(array, column.name.split(".")[1:]))
-
-
-class _SourceFile(io.RawIOBase):
-    """A source as a file object, for pyarrow."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        base = {0: 0, 1: self._position, 2: self._source.size}[whence]
-        self._position = base + offset
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(self._source.size - self._position, 0)
-        data = self._source.read(self._position, left if size is None or size < 0 else min(size, left))
-        self._position += len(data)
-        return data
+            add_arrow(builder, column.type, leaf_array(array, column.parts[1:]))

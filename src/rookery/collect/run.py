@@ -13,7 +13,7 @@ import pyarrow as pa
 from rookery.collect.plan import Task
 from rookery.collect.progress import Progress, silent, watched
 from rookery.collect.work import Costs, Partial, run_task
-from rookery.collect.workers import forget_jars, no_jars_on_python_path
+from rookery.collect.workers import forget_jars, on_spark
 from rookery.sketch import InvertedTheta
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ _SCHEMA = "group int, field int, theta binary, costs string"
 _ARROW = pa.schema(
     [("group", pa.int32()), ("field", pa.int32()), ("theta", pa.binary()), ("costs", pa.string())]
 )
-_NO_FIELD = -1
+_NO_FIELD = -1  # no column has this id, and no column group
+_HARD = "hard"
 
 
 def run(
@@ -51,7 +52,8 @@ def merge(partials: Sequence[Partial]) -> Partial:
         field_id: InvertedTheta.merge([partial.thetas[field_id] for partial in partials])
         for field_id in partials[0].thetas
     }
-    return Partial(partials[0].group, thetas, sum((partial.costs for partial in partials), Costs()))
+    costs = sum((partial.costs for partial in partials), Costs())
+    return Partial(partials[0].group, thetas, costs, tuple(n for partial in partials for n in partial.hard))
 
 
 def _run_here(
@@ -70,7 +72,7 @@ def _run_on_spark(
 ) -> Iterator[Partial]:
     read = _mapper(tuple(tasks), dict(io_properties))
     groups = len({task.group for task in tasks})
-    with watched(spark, tasks, progress), no_jars_on_python_path(spark):
+    with watched(spark, tasks, progress), on_spark(spark):
         frame = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, _SCHEMA)
         if groups == 1:
             yield from _partials(frame.collect())
@@ -85,14 +87,16 @@ def _partials(rows: Iterable[Row]) -> Iterator[Partial]:
     for group, found in groupby(rows, attrgetter("group")):
         thetas: dict[int, list[InvertedTheta]] = {}
         costs = Costs()
+        hard: list[int] = []
         for row in found:
             if row.field == _NO_FIELD:
-                costs += Costs.of(json.loads(row.costs))
+                stated = json.loads(row.costs)
+                hard += stated.pop(_HARD)
+                costs += Costs.of(stated)
             else:
                 thetas.setdefault(row.field, []).append(InvertedTheta.decode(bytes(row.theta)))
-        yield Partial(
-            group, {field_id: InvertedTheta.merge(parts) for field_id, parts in thetas.items()}, costs
-        )
+        merged = {field_id: InvertedTheta.merge(parts) for field_id, parts in thetas.items()}
+        yield Partial(group, merged, costs, tuple(hard))
 
 
 def _mapper(
@@ -107,7 +111,7 @@ def _mapper(
                     {"group": partial.group, "field": field_id, "theta": theta.encode(), "costs": None}
                     for field_id, theta in partial.thetas.items()
                 ]
-                costs = json.dumps(partial.costs.as_dict())
+                costs = json.dumps(partial.costs.as_dict() | {_HARD: partial.hard})
                 rows.append({"group": partial.group, "field": _NO_FIELD, "theta": None, "costs": costs})
                 yield pa.RecordBatch.from_pylist(rows, _ARROW)
 

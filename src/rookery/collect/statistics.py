@@ -27,10 +27,19 @@ def is_registered(table: IcebergTable, snapshot: Snapshot, state: State) -> bool
                 for blob in file.blob_metadata
                 if blob.type == THETA_V1 and len(blob.fields) == 1
             }
-            return all(
+            same = all(
                 stated.get(field_id) == _ndv(state, field_id) for field_id in _current(table, snapshot, state)
             )
+            return same and _is_there(table, file.statistics_path)
     return False
+
+
+def _is_there(table: IcebergTable, path: str) -> bool:
+    """Whether the file is where the metadata says; one that somebody has deleted is written again."""
+    try:
+        return bool(table.io.new_input(path).exists())
+    except OSError:
+        return True  # who may not look cannot tell
 
 
 def _current(table: IcebergTable, snapshot: Snapshot, state: State) -> list[int]:

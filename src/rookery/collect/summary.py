@@ -14,6 +14,7 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.types import PrimitiveType
 
 from rookery.collect.arrow import map_entries
+from rookery.collect.choose import declared_groups
 from rookery.collect.live import Live, live_files
 from rookery.model import Certainty, Estimate, Field, Snapshot
 from rookery.sketch import ThetaSketch, union
@@ -68,11 +69,13 @@ def summarize(
     rows = int(pc.sum(zone_map["rows"]).as_py() or 0)
     whole = state.thetas if state is not None and wanted is None and not live.removed else None
     schema = table.schema(snapshot)
-    columns = tuple(
+    columns = [
         _column(field, schema.find_type(field.id), zone_map, rows, parts, whole)  # type: ignore[arg-type]
         for field in table.fields(snapshot)
-    )
-    return TableSummary(zone_map.num_rows, rows, columns)
+    ]
+    groups = declared_groups(state, table.fields(snapshot)) if state is not None else []
+    known = [_group(field, rows, parts, whole) for field in groups]
+    return TableSummary(zone_map.num_rows, rows, (*columns, *known))
 
 
 def _parts(store: Store, state: State | None, live: Live, wanted: FileTest | None) -> list[_Part]:
@@ -114,6 +117,30 @@ def _column(
     parts: Sequence[_Part],
     whole: Mapping[int, ThetaSketch] | None,
 ) -> ColumnSummary:
+    ndv, coverage = _distinct(field, rows, parts, whole)
+    return ColumnSummary(
+        field,
+        ndv,
+        _total(zone_map["null_counts"], field.id, zone_map.num_rows),
+        _bound(zone_map["lower_bounds"], field.id, kind, min),
+        _bound(zone_map["upper_bounds"], field.id, kind, max),
+        _total(zone_map["column_sizes"], field.id, None),
+        coverage,
+    )
+
+
+def _group(
+    field: Field, rows: int, parts: Sequence[_Part], whole: Mapping[int, ThetaSketch] | None
+) -> ColumnSummary:
+    """A column group has distinct values, and nothing else that metadata would know."""
+    ndv, coverage = _distinct(field, rows, parts, whole)
+    return ColumnSummary(field, ndv, None, None, None, None, coverage)
+
+
+def _distinct(
+    field: Field, rows: int, parts: Sequence[_Part], whole: Mapping[int, ThetaSketch] | None
+) -> tuple[Estimate | None, float]:
+    """The number of distinct values of a column or a group, and the share of rows that it describes."""
     covered = sum(
         int(pc.sum(part.zone_map["rows"]).as_py() or 0) for part in parts if field.id in part.field_ids
     )
@@ -122,15 +149,7 @@ def _column(
     else:
         found = [part.sketches[field.id] for part in parts if field.id in part.sketches]
         sketch = union(found) if found else None
-    return ColumnSummary(
-        field,
-        _estimate(sketch, covered, rows),
-        _total(zone_map["null_counts"], field.id, zone_map.num_rows),
-        _bound(zone_map["lower_bounds"], field.id, kind, min),
-        _bound(zone_map["upper_bounds"], field.id, kind, max),
-        _total(zone_map["column_sizes"], field.id, None),
-        covered / rows if rows else 1.0,
-    )
+    return _estimate(sketch, covered, rows), covered / rows if rows else 1.0
 
 
 def _estimate(sketch: ThetaSketch | None, covered: int, rows: int) -> Estimate | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rookery.collect.plan import Task
-from rookery.collect.read import read_parquet
+from rookery.collect.read import NeedsEngineError, read_parquet
 from rookery.sketch import MAX_THETA, InvertedTheta
 
 
@@ -48,18 +48,24 @@ class Partial:
     group: int
     thetas: Mapping[int, InvertedTheta]
     costs: Costs
+    hard: tuple[int, ...] = ()  # the ordinals of files that only Iceberg's own reader understands
 
 
 def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
     """Read a task's files. θ falls as they are read, so later files keep ever less."""
     thetas = {column.id: InvertedTheta.empty(task.group_size) for column in task.fields}
     costs = Costs()
+    hard: list[int] = []
     for file in task.files:
         limits = {column.id: thetas[column.id].theta for column in task.fields}
-        reading = read_parquet(file.path, file.size, task.fields, limits, io_properties)
+        try:
+            reading = read_parquet(file.path, file.size, task.fields, limits, io_properties)
+        except NeedsEngineError:
+            hard.append(file.ordinal)
+            continue
         for field_id, sketch in reading.sketches.items():
             if len(sketch.hashes) or sketch.theta != MAX_THETA:
                 found = InvertedTheta.of(sketch, file.ordinal, task.group_size)
                 thetas[field_id] = InvertedTheta.merge([thetas[field_id], found])
         costs += Costs(1, reading.chunks, reading.values, reading.bytes_read, reading.reads)
-    return Partial(task.group, thetas, costs)
+    return Partial(task.group, thetas, costs, tuple(hard))

@@ -14,6 +14,12 @@ class Field:
     type: str
     required: bool = False
     repeated: bool = False  # inside a list or a map, where a row has any number of values
+    path: tuple[str, ...] = ()  # the parts of the name, which may hold dots themselves
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names to walk down from the top of the table."""
+        return self.path or tuple(self.name.split("."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,11 @@ class InvertedTheta:
     theta: int
     files: int
 
+    @property
+    def share(self) -> float:
+        """θ as a share of the hash space, from 0 to 1."""
+        return self.theta / MAX_THETA
+
     @classmethod
     def of(cls, sketch: ThetaSketch, ordinal: int, files: int) -> Self:
         """Return the inverted theta of one file's sketch."""
@@ -83,6 +88,16 @@ class InvertedTheta:
             return self
         n = int(np.searchsorted(self.hashes, theta))
         return type(self)(self.hashes[:n], self.rows[:n], theta, self.files)
+
+    def moved(self, kept: NDArray[np.bool_], offset: int, files: int) -> Self:
+        """Return it with the *kept* files alone, placed from *offset* on in a group of *files*."""
+        bits = np.unpackbits(self.rows, axis=1, count=self.files, bitorder="little")[:, kept]
+        found = bits.any(axis=1)
+        placed = np.zeros((int(found.sum()), files), np.uint8)
+        placed[:, offset : offset + bits.shape[1]] = bits[found]
+        return type(self)(
+            self.hashes[found], np.packbits(placed, axis=1, bitorder="little"), self.theta, files
+        )
 
     def sketch(self, files: NDArray[np.bool_] | None = None) -> ThetaSketch:
         """Return the theta sketch of all files, or of those that are true in *files*."""

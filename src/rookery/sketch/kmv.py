@@ -1,7 +1,8 @@
 """Building theta sketches from arrays: a hash table of the smallest hashes, updated inside the kernel.
 
 The table has four slots for each of the k hashes that are wanted. When it holds 2k, θ falls so far that k
-remain. Once θ has fallen, almost every value is dropped after a single comparison.
+remain. Once θ has fallen, almost every value is dropped after a single comparison; so values are hashed a
+block at a time, in loops without branches, and only what lies below θ goes on to the table.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from rookery.sketch.theta import MAX_THETA, K, ThetaSketch
 
 _SLOTS = 4 * K
 _FULL = 2 * K
+_BLOCK = 512
 _COUNT, _THETA = 0, 1
 
 
@@ -50,37 +52,56 @@ def _insert(table: np.ndarray, meta: np.ndarray, value: np.uint64) -> None:
 
 
 @njit(inline="always")
-def _offer(table: Any, meta: Any, theta: Any, value: Any) -> Any:
-    """Take *value* if it is below *theta*; return θ, which loops keep in a register."""
-    if value < theta and value != 0:
-        _insert(table, meta, value)
-        if meta[_COUNT] >= _FULL:
-            _shrink(table, meta)
-            return meta[_THETA]
+def _offer(table: Any, meta: Any, theta: Any, block: Any, count: Any) -> Any:
+    """Take what is below *theta* of a block of hashes; return θ, which loops keep in a register."""
+    kept: Any = 0
+    for i in range(count):
+        value = block[i]
+        block[kept] = value
+        kept += np.int64(value < theta)
+    for i in range(kept):
+        value = block[i]
+        if value < theta and value != np.uint64(0):
+            _insert(table, meta, value)
+            if meta[_COUNT] >= np.uint64(_FULL):
+                _shrink(table, meta)
+                theta = meta[_THETA]
     return theta
 
 
 @njit(cache=True, nogil=True)
 def _offer_words(data: np.ndarray, start: int, count: int, table: np.ndarray, meta: np.ndarray) -> None:
     theta = meta[_THETA]
-    for i in range(count):
-        theta = _offer(table, meta, theta, hash_word(load_u64(data, start + 8 * i), 8))
+    block = np.empty(_BLOCK, np.uint64)
+    for first in range(0, count, _BLOCK):
+        n = min(_BLOCK, count - first)
+        for i in range(n):
+            block[i] = hash_word(load_u64(data, start + 8 * (first + i)), 8)
+        theta = _offer(table, meta, theta, block, n)
 
 
 @njit(cache=True, nogil=True)
 def _offer_halves(data: np.ndarray, start: int, count: int, table: np.ndarray, meta: np.ndarray) -> None:
     theta = meta[_THETA]
-    for i in range(count):
-        theta = _offer(table, meta, theta, hash_word(np.uint64(load_u32(data, start + 4 * i)), 4))
+    block = np.empty(_BLOCK, np.uint64)
+    for first in range(0, count, _BLOCK):
+        n = min(_BLOCK, count - first)
+        for i in range(n):
+            block[i] = hash_word(np.uint64(load_u32(data, start + 4 * (first + i))), 4)
+        theta = _offer(table, meta, theta, block, n)
 
 
 @njit(cache=True, nogil=True)
 def _offer_widened(data: np.ndarray, start: int, count: int, table: np.ndarray, meta: np.ndarray) -> None:
     """Four-byte integers, each as the eight bytes of the long that it was promoted to."""
     theta = meta[_THETA]
-    for i in range(count):
-        wide = np.int64(np.int32(load_u32(data, start + 4 * i)))
-        theta = _offer(table, meta, theta, hash_word(np.uint64(wide), 8))
+    block = np.empty(_BLOCK, np.uint64)
+    for first in range(0, count, _BLOCK):
+        n = min(_BLOCK, count - first)
+        for i in range(n):
+            wide = np.int64(np.int32(load_u32(data, start + 4 * (first + i))))
+            block[i] = hash_word(np.uint64(wide), 8)
+        theta = _offer(table, meta, theta, block, n)
 
 
 @njit(cache=True, nogil=True)
@@ -88,27 +109,36 @@ def _offer_fixed(
     data: np.ndarray, start: int, count: int, width: int, table: np.ndarray, meta: np.ndarray
 ) -> None:
     theta = meta[_THETA]
-    for i in range(count):
-        theta = _offer(table, meta, theta, hash_bytes(data, start + width * i, width))
+    block = np.empty(_BLOCK, np.uint64)
+    for first in range(0, count, _BLOCK):
+        n = min(_BLOCK, count - first)
+        for i in range(n):
+            block[i] = hash_bytes(data, start + width * (first + i), width)
+        theta = _offer(table, meta, theta, block, n)
 
 
 @njit(cache=True, nogil=True)
 def _offer_prefixed(data: Any, start: Any, end: Any, table: Any, meta: Any) -> Any:
     """Byte arrays, each behind its length in four bytes, up to *end*; returns their number, or -1 if torn."""
     theta = meta[_THETA]
+    block = np.empty(_BLOCK, np.uint64)
     at = start
     count = 0
     while at < end:
-        if end - at < 4:
-            return -1
-        length: Any = np.int64(load_u32(data, at))
-        at += 4
-        if length > end - at:
-            return -1
-        if length > 0:  # an empty value counts for nothing in DataSketches
-            theta = _offer(table, meta, theta, hash_bytes(data, at, length))
-        at += length
-        count += 1
+        n = 0
+        while at < end and n < _BLOCK:
+            if end - at < 4:
+                return -1
+            length: Any = np.int64(load_u32(data, at))
+            at += 4
+            if length > end - at:
+                return -1
+            if length > 0:  # an empty value counts for nothing in DataSketches
+                block[n] = hash_bytes(data, at, length)
+                n += 1
+            at += length
+            count += 1
+        theta = _offer(table, meta, theta, block, n)
     return count
 
 
@@ -116,10 +146,15 @@ def _offer_prefixed(data: Any, start: Any, end: Any, table: Any, meta: Any) -> A
 def _offer_offsets(data: np.ndarray, offsets: np.ndarray, table: np.ndarray, meta: np.ndarray) -> None:
     """Byte arrays between consecutive offsets, as Arrow has them."""
     theta = meta[_THETA]
-    for i in range(len(offsets) - 1):
-        length = offsets[i + 1] - offsets[i]
-        if length > 0:
-            theta = _offer(table, meta, theta, hash_bytes(data, offsets[i], length))
+    block = np.empty(_BLOCK, np.uint64)
+    for first in range(0, len(offsets) - 1, _BLOCK):
+        n = 0
+        for i in range(first, min(first + _BLOCK, len(offsets) - 1)):
+            length = offsets[i + 1] - offsets[i]
+            if length > 0:
+                block[n] = hash_bytes(data, offsets[i], length)
+                n += 1
+        theta = _offer(table, meta, theta, block, n)
 
 
 @njit(inline="always")
@@ -143,12 +178,16 @@ def _offer_decimals(
     """Unscaled decimals of *width* bytes in either byte order, each as its shortest big-endian form."""
     scratch = np.empty(width, np.uint8)
     theta = meta[_THETA]
-    for i in range(count):
-        at = start + width * i
-        for j in range(width):
-            scratch[j] = data[at + width - 1 - j] if little else data[at + j]
-        skip = _minimal(scratch, 0, width)
-        theta = _offer(table, meta, theta, hash_bytes(scratch, skip, width - skip))
+    block = np.empty(_BLOCK, np.uint64)
+    for first in range(0, count, _BLOCK):
+        n = min(_BLOCK, count - first)
+        for i in range(n):
+            at = start + width * (first + i)
+            for j in range(width):
+                scratch[j] = data[at + width - 1 - j] if little else data[at + j]
+            skip = _minimal(scratch, 0, width)
+            block[i] = hash_bytes(scratch, skip, width - skip)
+        theta = _offer(table, meta, theta, block, n)
 
 
 @njit(cache=True, nogil=True)
@@ -157,15 +196,19 @@ def _offer_small_decimals(
 ) -> None:
     """Little-endian unscaled decimals of four or eight bytes: the shortest big-endian form fits a word."""
     theta = meta[_THETA]
-    for i in range(count):
-        if width == 8:
-            value = np.int64(load_u64(data, start + 8 * i))
-        else:
-            value = np.int64(np.int32(load_u32(data, start + 4 * i)))
-        magnitude = np.uint64(value ^ (value >> np.int64(63)))
-        length: Any = (np.int64(64) - np.int64(leading_zeros(magnitude))) // np.int64(8) + np.int64(1)
-        word = swap_bytes(np.uint64(value)) >> np.uint64(64 - 8 * length)
-        theta = _offer(table, meta, theta, hash_word(word, length))
+    block = np.empty(_BLOCK, np.uint64)
+    for first in range(0, count, _BLOCK):
+        n = min(_BLOCK, count - first)
+        for i in range(n):
+            if width == 8:
+                value = np.int64(load_u64(data, start + 8 * (first + i)))
+            else:
+                value = np.int64(np.int32(load_u32(data, start + 4 * (first + i))))
+            magnitude = np.uint64(value ^ (value >> np.int64(63)))
+            length: Any = (np.int64(64) - np.int64(leading_zeros(magnitude))) // np.int64(8) + np.int64(1)
+            word = swap_bytes(np.uint64(value)) >> np.uint64(64 - 8 * length)
+            block[i] = hash_word(word, length)
+        theta = _offer(table, meta, theta, block, n)
 
 
 class ThetaBuilder:

@@ -6,7 +6,6 @@ unscaled and big-endian in as few bytes as will do, strings in UTF-8, a UUID in 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.sketch.kmv import ThetaBuilder
+from rookery.sketch.typing import base_type
 
 PlainValues = Callable[[ThetaBuilder, NDArray[np.uint8], int, int], None]
 
@@ -29,24 +29,12 @@ _WIDTHS = {
     "timestamptz": 8,
 }
 _WIDTHS |= {"timestamp_ns": 8, "timestamptz_ns": 8}
-_PARAMETRIC = re.compile(r"(decimal|fixed)\b")
-
-
-def base_type(type_name: str) -> str:
-    """Return an Iceberg type's name without its parameters.
-
-    >>> base_type("decimal(12, 2)"), base_type("fixed[16]"), base_type("long")
-    ('decimal', 'fixed', 'long')
-    """
-    match = _PARAMETRIC.match(type_name)
-    return match.group(1) if match else type_name
-
-
-SUPPORTED = frozenset({*_WIDTHS, "boolean", "string", "binary", "decimal", "fixed", "uuid"})
 
 
 def add_arrow(builder: ThetaBuilder, type_name: str, array: pa.Array) -> None:
     """Add the values of an Arrow array of the Iceberg type *type_name*; nulls are passed over."""
+    if pa.types.is_dictionary(array.type):
+        array = pc.take(array.dictionary, pc.unique(array.indices.drop_null()))
     if array.null_count:
         array = array.drop_null()
     if not len(array):
@@ -66,8 +54,6 @@ def add_arrow(builder: ThetaBuilder, type_name: str, array: pa.Array) -> None:
 
 
 def _add_variable(builder: ThetaBuilder, array: pa.Array) -> None:
-    if pa.types.is_dictionary(array.type):
-        array = pc.take(array.dictionary, pc.unique(array.indices))
     if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
         array = array.cast(pa.large_binary())
     _, offsets, data = array.buffers()
@@ -84,8 +70,19 @@ def _add_decimals(builder: ThetaBuilder, array: pa.Array) -> None:
 def _add_fixed_binary(builder: ThetaBuilder, array: pa.Array) -> None:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        array = _uuid_bytes(array)
+    if not pa.types.is_fixed_size_binary(array.type):
+        _add_variable(builder, array)
+        return
     width = array.type.byte_width
     builder.add_fixed(np.frombuffer(array.buffers()[1], np.uint8), array.offset * width, len(array), width)
+
+
+def _uuid_bytes(texts: pa.Array) -> pa.Array:
+    """Spark has no UUIDs and shows them as text."""
+    digits = "".join(pc.replace_substring(texts, "-", "").to_pylist())
+    return pa.Array.from_buffers(pa.binary(16), len(texts), [None, pa.py_buffer(bytes.fromhex(digits))])
 
 
 _ARROW = {
@@ -133,7 +130,7 @@ def _prefixed(builder: ThetaBuilder, data: NDArray[np.uint8], start: int, end: i
 
 
 def _count(start: int, end: int, width: int) -> int:
-    if (end - start) % width:
+    if width <= 0 or (end - start) % width:
         raise ValueError(f"{end - start} bytes are no whole number of values of {width}")
     return (end - start) // width
 

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from rookery.model import MachineError
 from rookery.spark.catalogs import SparkCatalog, spark_catalog
 from rookery.spark.java import find_java
 from rookery.spark.puffin_source import PuffinDataSource
+from rookery.spark.settings import settings, spark_defaults
 from rookery.tables import CatalogConfig, home, open_catalog, resolve
-
-_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-_GIB = 1 << 30
 
 
 def session(
@@ -38,6 +38,7 @@ def session(
         spark = _start(config, known, master, memory, conf or {})
     else:
         _introduce(spark, config, known)
+    _check_iceberg(spark, known)
     return register(spark)
 
 
@@ -63,41 +64,37 @@ def _start(
     memory: str | None,
     conf: Mapping[str, str],
 ) -> SparkSession:
-    find_java()
+    given = _given()
     open_catalog(config)  # makes the tables of a new SQL catalog, as Python and Java both expect them
-    builder = SparkSession.builder.appName("rookery").master(
-        master or os.environ.get("SPARK_MASTER", "local[*]")
-    )
-    for key, value in {**_defaults(config, known, memory), **known.conf, **conf}.items():
-        builder = builder.config(key, value)
+    chosen = settings(config.name, known, given, master=master, memory=memory, conf=conf)
+    builder = SparkSession.builder.appName(chosen.pop("spark.app.name", "rookery"))
+    for key, value in chosen.items():
+        if given.get(key) != value:
+            builder = builder.config(key, value)
     # Spark's planner asks the environment which Python to run, whatever its configuration says.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", chosen.get("spark.pyspark.python", sys.executable))
     with _quiet_start():
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
-def _defaults(config: CatalogConfig, known: SparkCatalog, memory: str | None) -> dict[str, str]:
-    return {
-        "spark.jars.packages": ",".join(known.packages),
-        "spark.sql.extensions": _EXTENSIONS,
-        "spark.sql.defaultCatalog": config.name,
-        "spark.driver.memory": memory or default_memory(),
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "8",
-        "spark.sql.warehouse.dir": str(home() / "spark-warehouse"),
-    }
+def _given() -> Mapping[str, str]:
+    """What is configured already: under `spark-submit` all that the JVM was told, else the defaults file."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        SparkContext._ensure_initialized()
+        return dict(SparkConf().getAll())
+    find_java()
+    return spark_defaults(str(_find_spark_home()))  # type: ignore[no-untyped-call]
 
 
-def default_memory() -> str:
-    """A quarter of the machine's memory, but between 1 and 4 GiB."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return f"{min(max(total // 4 // _GIB, 1), 4)}g"
+def _check_iceberg(spark: SparkSession, known: SparkCatalog) -> None:
+    """A class that is missing is a package to py4j; later errors would be less plain."""
+    if type(spark._jvm.org.apache.iceberg.spark.SparkCatalog).__name__ == "JavaPackage":  # type: ignore[union-attr]
+        raise MachineError(
+            "the Spark session has no Iceberg on its class path",
+            hint=f"start it with --packages {','.join(known.packages)}",
+        )
 
 
 def log_path() -> Path:

@@ -1,9 +1,11 @@
 """Files anywhere: sources that read and count ranges, sinks that appear whole or not at all."""
 
+from rookery.storage.file import SourceFile
 from rookery.storage.location import local_path, scheme_of, shown, without_secrets
 from rookery.storage.open import Readable, Writable, create_sink, list_files, open_source
 from rookery.storage.sink import BytesSink, LocalSink, Sink
 from rookery.storage.source import BytesSource, InputFile, LocalSource, Source
+from rookery.storage.tail import TailSource
 
 __all__ = [
     "BytesSink",
@@ -14,6 +16,8 @@ __all__ = [
     "Readable",
     "Sink",
     "Source",
+    "SourceFile",
+    "TailSource",
     "Writable",
     "create_sink",
     "list_files",

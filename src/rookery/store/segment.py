@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-import uuid
+import re
+import secrets
+import time
 from collections.abc import Mapping
 from functools import cached_property
 
 import pyarrow as pa
 
 from rookery.model import Place
-from rookery.puffin import Blob, BlobMetadata, Reader, Writer, open_puffin
+from rookery.puffin import Blob, BlobMetadata, Reader, open_puffin
 from rookery.sketch import InvertedTheta
+from rookery.sketch.blob_types import INVERTED_THETA_V1
 from rookery.storage import Readable
+from rookery.store.seal import DamagedError, SealingWriter, read_sealed
 
 ZONE_MAP_V1 = "rookery-zone-map-v1"
-INVERTED_THETA_V1 = "rookery-inverted-theta-v1"
 PREFIX = "segment-"
 SUFFIX = ".puffin"
+_UNIQUE = re.compile(r"([0-9a-f]{16})[0-9a-f]{16}" + re.escape(SUFFIX))
+
+
+def unique_part() -> str:
+    """Return what makes a name unlike all others; it begins with the time, so that names tell their age."""
+    return f"{time.time_ns():016x}{secrets.token_hex(8)}"
+
+
+def written_at(name: str) -> float | None:
+    """Return when the file of that name was begun, in seconds since 1970.
+
+    >>> written_at("segment-0de0b6b3a764000000000000000000aa.puffin")
+    1000000000.0
+    """
+    match = _UNIQUE.search(name)
+    return int(match.group(1), 16) / 1e9 if match else None
 
 
 def segment_name() -> str:
     """Return a name that no other segment has."""
-    return f"{PREFIX}{uuid.uuid4().hex}{SUFFIX}"
+    return f"{PREFIX}{unique_part()}{SUFFIX}"
 
 
 def write_segment(
@@ -34,7 +53,7 @@ def write_segment(
     io_properties: Mapping[str, str],
 ) -> None:
     """Write what is known of a group: *zone_map* has a row a file, *thetas* are by field id."""
-    with Writer(location, io_properties=io_properties) as writer:
+    with SealingWriter(location, io_properties=io_properties) as writer:
         writer.add(Blob(ZONE_MAP_V1, encode_table(zone_map), (), snapshot_id, sequence_number))
         for field_id, theta in sorted(thetas.items()):
             # Not compressed: hashes do not shrink, and one row of bits can be read by its range.
@@ -63,10 +82,17 @@ class Segment:
     @cached_property
     def zone_map(self) -> pa.Table:
         """The files of the group, in the order of their ordinals."""
-        return decode_table(self._reader.read(self._blobs[ZONE_MAP_V1, ()]))
+        blob = self._blobs.get((ZONE_MAP_V1, ()))
+        if blob is None:
+            raise DamagedError(Place(self._reader.source.name), "a zone map", "none")
+        ((_, payload),) = read_sealed(self._reader, [blob])
+        return decode_table(payload)
 
     def thetas(self, field_ids: frozenset[int] | None = None) -> dict[int, InvertedTheta]:
         """Return the inverted thetas of these columns, or of all; neighbours share a read."""
+        missing = (field_ids or frozenset()) - self.field_ids
+        if missing:
+            raise DamagedError(Place(self._reader.source.name), f"columns {sorted(missing)}", "others")
         wanted = [
             blob
             for (kind, fields), blob in self._blobs.items()
@@ -74,7 +100,7 @@ class Segment:
         ]
         return {
             blob.fields[0]: InvertedTheta.decode(payload, place=Place(self._reader.source.name, blob.offset))
-            for blob, payload in self._reader.read_many(wanted)
+            for blob, payload in read_sealed(self._reader, wanted)
         }
 
     def __enter__(self) -> Segment:

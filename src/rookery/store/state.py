@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import secrets
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -14,14 +13,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rookery.model import FormatError, Place
-from rookery.puffin import Blob, Writer, open_puffin
+from rookery.puffin import Blob, BlobMetadata, open_puffin
 from rookery.sketch import ThetaSketch
+from rookery.sketch.blob_types import KLL_V1, TABLE_THETA_V1, TOP_K_V1
+from rookery.sketch.frequent import Frequent
+from rookery.sketch.quantiles import Quantiles
 from rookery.storage import Readable
-from rookery.store.segment import decode_table, encode_table
+from rookery.store.seal import SealingWriter, read_sealed
+from rookery.store.segment import decode_table, encode_table, unique_part
 
 INDEX_V1 = "rookery-index-v1"
 FILES_V1 = "rookery-files-v1"
-THETA_V1 = "rookery-theta-v1"
 PREFIX = "state-"
 SUFFIX = ".puffin"
 _NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
@@ -52,6 +54,22 @@ class SegmentEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class RowIndex:
+    """Which columns have quantiles and frequent values, and which rows those describe."""
+
+    histogram: tuple[int, ...]
+    top_k: tuple[int, ...]
+    sample: int  # row groups a file at most, 0 for all
+    rows_seen: int
+    rows_gone: int  # rows of files that have left the table since
+
+    @property
+    def stale(self) -> float:
+        """The share of the rows described that are no longer there."""
+        return self.rows_gone / self.rows_seen if self.rows_seen else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class StateIndex:
     """The state's JSON."""
 
@@ -64,6 +82,7 @@ class StateIndex:
     data_manifests: tuple[str, ...]
     delete_manifests: tuple[str, ...]
     types: Mapping[int, str]  # of the columns collected, as they were typed then
+    rows: RowIndex | None = None
     version: int = VERSION
 
 
@@ -74,6 +93,12 @@ class State:
     index: StateIndex
     files: pa.Table
     thetas: Mapping[int, ThetaSketch] = field(default_factory=dict)
+    quantiles: Mapping[int, Quantiles] = field(default_factory=dict)
+    frequent: Mapping[int, Frequent] = field(default_factory=dict)
+
+    def with_segments(self, segments: tuple[SegmentEntry, ...], files: pa.Table) -> State:
+        """Return the state with its files described by other segments."""
+        return replace(self, index=replace(self.index, segments=segments), files=files)
 
     def live(self, segment: int) -> NDArray[np.bool_]:
         """Return which files of a segment live, by ordinal."""
@@ -85,8 +110,7 @@ class State:
 
 def state_name(index: StateIndex) -> str:
     """Return a file name that tells order and snapshot; of one snapshot's states, the later sorts later."""
-    unique = f"{time.time_ns():016x}{secrets.token_hex(8)}"
-    return f"{PREFIX}{index.sequence_number:010d}-{index.snapshot_id}-{unique}{SUFFIX}"
+    return f"{PREFIX}{index.sequence_number:010d}-{index.snapshot_id}-{unique_part()}{SUFFIX}"
 
 
 def parse_state_name(name: str) -> tuple[int, int] | None:
@@ -103,18 +127,22 @@ def write_state(location: str, state: State, io_properties: Mapping[str, str]) -
     """Write a state whole."""
     index = state.index
     ids = (index.snapshot_id, index.sequence_number)
-    with Writer(location, io_properties=io_properties) as writer:
+    with SealingWriter(location, io_properties=io_properties) as writer:
         writer.add(Blob(INDEX_V1, msgspec.json.encode(index), (), *ids))
         writer.add(Blob(FILES_V1, encode_table(state.files), (), *ids))
         for field_id, sketch in sorted(state.thetas.items()):
-            writer.add(Blob(THETA_V1, sketch.encode(), (field_id,), *ids))
+            writer.add(Blob(TABLE_THETA_V1, sketch.encode(), (field_id,), *ids))
+        for field_id, quantiles in sorted(state.quantiles.items()):
+            writer.add(Blob(KLL_V1, quantiles.encode(), (field_id,), *ids))
+        for field_id, frequent in sorted(state.frequent.items()):
+            writer.add(Blob(TOP_K_V1, frequent.encode(), (field_id,), *ids))
 
 
 def read_state(what: Readable, io_properties: Mapping[str, str] | None = None) -> State:
     """Read a state, checking that its parts fit together."""
     with open_puffin(what, properties=io_properties) as reader:
         place = Place(reader.source.name)
-        payloads = [(blob, payload) for blob, payload in reader.read_many(reader.metadata.blobs)]
+        payloads = list(read_sealed(reader, reader.metadata.blobs))
     by_type = {blob.type: payload for blob, payload in payloads}
     try:
         index = msgspec.json.decode(by_type[INDEX_V1], type=StateIndex)
@@ -122,12 +150,26 @@ def read_state(what: Readable, io_properties: Mapping[str, str] | None = None) -
     except (KeyError, msgspec.MsgspecError, UnicodeDecodeError, pa.ArrowException, OSError) as error:
         raise StateError(place, "a state's index and files", repr(error)) from error
     _check(index, files, place)
-    thetas = {
-        blob.fields[0]: ThetaSketch.decode(payload, place=Place(place.file, blob.offset))
+    return State(
+        index,
+        files,
+        _decoded(payloads, TABLE_THETA_V1, ThetaSketch.decode, place),
+        _decoded(payloads, KLL_V1, Quantiles.decode, place),
+        _decoded(payloads, TOP_K_V1, Frequent.decode, place),
+    )
+
+
+_Sketch = TypeVar("_Sketch")
+
+
+def _decoded(
+    payloads: Sequence[tuple[BlobMetadata, bytes]], kind: str, decode: Callable[..., _Sketch], place: Place
+) -> dict[int, _Sketch]:
+    return {
+        blob.fields[0]: decode(payload, place=Place(place.file, blob.offset))
         for blob, payload in payloads
-        if blob.type == THETA_V1 and blob.fields
+        if blob.type == kind and blob.fields
     }
-    return State(index, files, thetas)
 
 
 def _check(index: StateIndex, files: pa.Table, place: Place) -> None:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pyiceberg.io import load_file_io
 
-from rookery.model import RookeryError, StorageError
+from rookery.model import Place, RookeryError, StorageError
 from rookery.storage import list_files, local_path, scheme_of
 from rookery.store import segment, state
+from rookery.store.seal import DamagedError
 from rookery.store.state import State, parse_state_name, read_state, state_name, write_state
 
 log = logging.getLogger(__name__)
 
 LOCATION_PROPERTY = "rookery.location"
 FOLDER_SUFFIX = ".rookery"
+GRACE = (
+    24 * 3600.0
+)  # seconds; longer than a run takes, for others may be about to name what no state names yet
 
 
 def default_location(table_location: str, properties: Mapping[str, str]) -> str:
@@ -77,36 +83,76 @@ class Store:
         return self.path(segment.segment_name())
 
     def open_segment(self, name: str) -> segment.Segment:
-        """Open a segment by its name."""
-        return segment.open_segment(self.path(name), self.io_properties)
+        """Open a segment by its name; one that is not there is damage too."""
+        try:
+            return segment.open_segment(self.path(name), self.io_properties)
+        except StorageError as error:
+            raise DamagedError(Place(self.path(name)), "a segment", str(error)) from error
 
-    def collect_garbage(self, snapshots: Collection[int]) -> list[str]:
+    def check(self, found: State) -> None:
+        """See that the segments which a state names are there."""
+        there = set(self.names(segment.PREFIX, segment.SUFFIX))
+        for entry in found.index.segments:
+            if entry.name not in there:
+                raise DamagedError(Place(self.path(entry.name)), "a segment", "no such file")
+
+    def collect_garbage(self, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
         """Delete states whose snapshot is gone, but the newest, and segments that no state names.
 
-        A state that cannot be read keeps every segment: it may name any of them.
+        Nothing younger than *grace* seconds is deleted, except states that a later one of their snapshot
+        replaces. A state that cannot be read keeps every segment: it may name any of them.
         """
         states = self.states()
-        doomed = [name for _, snapshot, name in states[:-1] if snapshot not in snapshots]
+        doomed = [
+            name for _, snapshot, name in states[:-1] if snapshot not in snapshots and _old(name, grace)
+        ]
         doomed += _superseded(states)
         kept = [name for _, _, name in states if name not in doomed]
-        try:
-            named = {
-                entry.name
-                for name in kept
-                for entry in read_state(self.path(name), self.io_properties).index.segments
-            }
-        except RookeryError as error:
-            log.warning("segments are kept, as a state cannot be read: %s", error)
-            named = set(self.names(segment.PREFIX, segment.SUFFIX))
-        doomed += [name for name in self.names(segment.PREFIX, segment.SUFFIX) if name not in named]
+        doomed = [*dict.fromkeys(doomed), *self._unnamed(kept, grace)]
         io = load_file_io(dict(self.io_properties), self.location)
-        for name in dict.fromkeys(doomed):
-            io.delete(self.path(name))
-        return list(dict.fromkeys(doomed))
+        for name in doomed:
+            with suppress(FileNotFoundError):  # another run has been here
+                io.delete(self.path(name))
+        return doomed + self._sweep(grace)
+
+    def _unnamed(self, states: list[str], grace: float) -> list[str]:
+        """The old segments that none of these states names; the newest names most, so it is asked first."""
+        left = [name for name in self.names(segment.PREFIX, segment.SUFFIX) if _old(name, grace)]
+        for name in reversed(states):
+            if not left:
+                break
+            try:
+                entries = read_state(self.path(name), self.io_properties).index.segments
+            except RookeryError as error:
+                log.warning("segments are kept, as a state cannot be read: %s", error)
+                return []
+            named = {entry.name for entry in entries}
+            left = [old for old in left if old not in named]
+        return left
+
+    def _sweep(self, grace: float) -> list[str]:
+        """Delete what writers that were killed have left under passing names; only local ones do."""
+        if scheme_of(self.location) is not None:
+            return []
+        folder = local_path(self.location)
+        gone = []
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            if name.startswith(".") and name.endswith(".tmp"):
+                with suppress(FileNotFoundError):
+                    if os.path.getmtime(path) < time.time() - grace:
+                        os.unlink(path)
+                        gone.append(name)
+        return gone
 
     def _make_folder(self) -> None:
         if scheme_of(self.location) is None:
             os.makedirs(local_path(self.location), exist_ok=True)
+
+
+def _old(name: str, grace: float) -> bool:
+    written = segment.written_at(name)
+    return written is None or written < time.time() - grace
 
 
 def _superseded(states: list[tuple[int, int, str]]) -> list[str]:

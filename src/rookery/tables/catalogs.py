@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from rookery.tables.secrets import redact
 
 EMBEDDED_NAME = "lake"
 HOME_VARIABLE = "ROOKERY_HOME"
+_PYDANTIC = re.compile(r"Value error, (.*?) \[type=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +128,42 @@ def open_catalog(config: CatalogConfig) -> Catalog:
     try:
         return load_catalog(config.name, **dict(config.properties))
     except Exception as error:  # every kind of catalog raises what its client library raises
-        reason = redact(" ".join(str(error).split()), config.properties) or type(error).__name__
         raise CatalogError(
-            f"catalog '{config.name}' cannot be opened: {reason}",
+            f"catalog '{config.name}' cannot be opened: {reason_of(error, config.properties)}",
             hint="check its uri and that the server runs; `rookery doctor` looks closer",
         ) from error
+
+
+def reason_of(error: Exception, properties: Mapping[str, str]) -> str:
+    """Say in one line, with no secrets, what another library complains of."""
+    text = " ".join(str(error).split())
+    told = _PYDANTIC.search(text)  # pydantic quotes the input and adds a link
+    return redact(told.group(1) if told else text, properties) or type(error).__name__
+
+
+def is_view(catalog: Catalog, identifier: tuple[str, ...]) -> bool:
+    """Whether a name that is no table's is that of a view."""
+    try:
+        if getattr(catalog, "engine", None) is not None:
+            return _stands_in_sql(catalog, identifier)
+        return catalog.view_exists(identifier)
+    except Exception:  # noqa: BLE001  # not every catalog knows views, and what is said next does not need it
+        return False
+
+
+def _stands_in_sql(catalog: Catalog, identifier: tuple[str, ...]) -> bool:
+    """PyIceberg's SQL catalog does not tell of views, but Java's puts them among the tables."""
+    from pyiceberg.catalog.sql import IcebergTables, SqlCatalog  # brings SQLAlchemy
+    from sqlalchemy import select
+
+    assert isinstance(catalog, SqlCatalog)
+    row = select(IcebergTables.table_name).where(
+        IcebergTables.catalog_name == catalog.name,
+        IcebergTables.table_namespace == ".".join(identifier[:-1]),
+        IcebergTables.table_name == identifier[-1],
+    )
+    with catalog.engine.connect() as connection:
+        return connection.execute(row).first() is not None
 
 
 def _make_sqlite_folder(uri: str) -> None:

@@ -4,21 +4,48 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 
-from rookery.collect.parquet.thrift import Cursor, Struct, ThriftError
-from rookery.model import FormatError, Place
+from rookery.collect.parquet.thrift import Cursor, Struct
+from rookery.model import FormatError, Place, RookeryError
 from rookery.storage import Source
 
 MAGIC = b"PAR1"
 _TAIL = struct.Struct("<I4s")
-_FIRST_READ = 64 << 10
+FIRST_READ = 64 << 10  # the footers of most files are shorter
 _MAX_FOOTER = 1 << 30
 
 
 class ParquetError(FormatError):
     """The bytes are not a Parquet file that can be read here."""
+
+
+# NotImplementedError is what pyarrow says of what it does not know, OSError of what does not decompress.
+_SYMPTOMS = (
+    *(LookupError, TypeError, AttributeError, ValueError, ArithmeticError),
+    *(MemoryError, NotImplementedError, OSError),
+)
+
+
+@contextmanager
+def damaged(place: Place, expected: str) -> Iterator[None]:
+    """Turn whatever a damaged file does to those who read it into an error that names it."""
+    try:
+        yield
+    except RookeryError:
+        raise
+    except (
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        ArithmeticError,
+        MemoryError,
+        OSError,
+    ) as error:
+        raise ParquetError(place, expected, repr(error)) from error
 
 
 class Physical(IntEnum):
@@ -109,7 +136,7 @@ def read_footer(source: Source, size: int | None = None) -> Footer:
     size = source.size if size is None else size
     if size < len(MAGIC) + _TAIL.size:
         raise ParquetError(Place(source.name), "a Parquet file", f"{size} bytes")
-    start = max(size - _FIRST_READ, 0)
+    start = max(size - FIRST_READ, 0)
     data = source.read(start, size - start)
     length, magic = _TAIL.unpack_from(data, len(data) - _TAIL.size)
     end = size - _TAIL.size
@@ -122,10 +149,8 @@ def read_footer(source: Source, size: int | None = None) -> Footer:
         data = source.read(end - length, start - end + length) + data
         start = end - length
     at = end - length - start
-    try:
+    with damaged(Place(source.name, end - length), "Parquet metadata"):
         return _parse(Cursor(data[at : at + length]).struct())
-    except (ThriftError, KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-        raise ParquetError(Place(source.name, end - length), "Parquet metadata", repr(error)) from error
 
 
 def _parse(metadata: Struct) -> Footer:
@@ -182,9 +207,10 @@ def _chunk(leaf: Leaf, column: Struct) -> Chunk:
     data_at = metadata[9]
     start = dictionary_at if 0 < dictionary_at < data_at else data_at
     plain, dictionary, other = _page_encodings(metadata)
-    return Chunk(
-        leaf, metadata[4], metadata[5], start, metadata[7], data_at - start, plain, dictionary, other
-    )
+    codec, values, size = metadata[4], metadata[5], metadata[7]
+    if not all(isinstance(number, int) for number in (codec, values, size)):
+        raise TypeError("a column chunk whose sizes are no numbers")
+    return Chunk(leaf, codec, values, start, size, data_at - start, plain, dictionary, other)
 
 
 def _page_encodings(metadata: Struct) -> tuple[bool, bool, bool]:

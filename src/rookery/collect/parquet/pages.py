@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rookery.collect.parquet.footer import CODECS, Chunk, Encoding, PageType, ParquetError
+from rookery.collect.parquet.footer import CODECS, Chunk, Encoding, PageType, ParquetError, damaged
 from rookery.collect.parquet.thrift import Cursor, Struct, ThriftError
 from rookery.model import Place
 from rookery.storage import Source
@@ -33,14 +33,9 @@ def read_chunk(source: Source, chunk: Chunk, take: Values) -> None:
         return
     dictionary_only = chunk.dictionary_size > 0 and not chunk.plain_pages and not chunk.other_pages
     data = source.read(chunk.start, chunk.dictionary_size if dictionary_only else chunk.size)
-    place = Place(source.name, chunk.start)
-    try:
+    with damaged(Place(source.name, chunk.start), f"pages of column {'.'.join(chunk.leaf.path)}"):
         for header, page in _pages(data):
             _take_page(header, page, chunk, take)
-    except (ThriftError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        if isinstance(error, ParquetError):
-            raise
-        raise ParquetError(place, f"pages of column {'.'.join(chunk.leaf.path)}", repr(error)) from error
 
 
 def _pages(data: bytes) -> Iterator[tuple[Struct, memoryview]]:

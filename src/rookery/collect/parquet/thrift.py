@@ -70,6 +70,8 @@ class Cursor:
         raise ThriftError(f"no field has the type {kind}")
 
     def _list(self, depth: int) -> list[Any]:
+        if depth > _MAX_DEPTH:
+            raise ThriftError("lists nest too deep")
         head = self.data[self.position]
         self.position += 1
         size = head >> 4
@@ -78,7 +80,7 @@ class Cursor:
         if size > len(self.data) - self.position:
             raise ThriftError("a list is longer than the bytes")
         kind = head & 0x0F
-        return [self._value(kind, depth) for _ in range(size)]
+        return [self._value(kind, depth + 1) for _ in range(size)]
 
     def _take(self, length: int) -> bytes:
         end = self.position + length

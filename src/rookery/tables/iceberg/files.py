@@ -6,7 +6,8 @@ Entries are read with the version 3 schema, so that deletion vectors show what t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,9 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
     ManifestFile,
 )
+
+from rookery.model import StorageError
+from rookery.storage import shown, without_secrets
 
 _VERSION = 3
 _COUNTS = pa.map_(pa.int32(), pa.int64())
@@ -54,8 +58,24 @@ FILE_SCHEMA = pa.schema(
 
 def read_files(io: FileIO, manifests: Iterable[ManifestFile]) -> pa.Table:
     """Return the live files of *manifests*, data and deletes alike."""
-    batches = [_read_manifest(io, manifest) for manifest in manifests]
+    batches = []
+    for manifest in manifests:
+        with readable(manifest.manifest_path):
+            batches.append(_read_manifest(io, manifest))
     return pa.Table.from_batches(batches, FILE_SCHEMA)
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Say plainly that a metadata file cannot be read, whatever its library raises."""
+    try:
+        yield
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise StorageError(
+            f"{shown(path)}: cannot be read: {without_secrets(reason, path)}",
+            hint="has the table been dropped, or the snapshot expired, under the run?",
+        ) from error
 
 
 def _read_manifest(io: FileIO, manifest: ManifestFile) -> pa.RecordBatch:

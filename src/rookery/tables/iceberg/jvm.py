@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rookery.model import CatalogError, TableName
+from rookery.model import CatalogError, StorageError, TableName
 from rookery.puffin import THETA_V1, WrittenFile
 
 if TYPE_CHECKING:
@@ -46,16 +48,37 @@ public class RookeryStage {
 _compiled: dict[int, dict[str, Any]] = {}
 
 
+_ATTEMPTS = 12  # each of which Java tries several times again, as the table's properties say
+_LONGEST_PAUSE = 2.0
+
+
 def load_java_table(spark: SparkSession, name: TableName) -> Any:
     """Return Java's table of that name, as it is now."""
     jvm: Any = spark._jvm
-    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
-    table.refresh()
+    try:
+        table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
+        table.refresh()
+    except Exception as error:  # py4j wraps whatever Java throws
+        raise CatalogError(
+            f"Spark cannot load {name}: {java_reason(error)}",
+            hint="check that the session knows the catalog by that name, and that the table is still there",
+        ) from error
     return table
 
 
+def java_reason(error: BaseException) -> str:
+    """Say in one line what Java complains of: the innermost cause, which is the most telling."""
+    thrown = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if thrown is None:
+        return (str(error).splitlines() or [type(error).__name__])[0]
+    while thrown.getCause() is not None:
+        thrown = thrown.getCause()
+    message = str(thrown.getMessage() or "").splitlines() or [""]
+    return f"{thrown.getClass().getSimpleName()}: {message[0]}".removesuffix(": ")
+
+
 def register_statistics(spark: SparkSession, name: TableName, snapshot_id: int, written: WrittenFile) -> None:
-    """Make a statistics file that of a snapshot, in one commit that Java tries again on conflict.
+    """Make a statistics file that of a snapshot, in one commit that is tried again on conflict.
 
     Only theta blobs are registered: PyIceberg refuses tables that register a type it does not know.
     """
@@ -78,14 +101,26 @@ def register_statistics(spark: SparkSession, name: TableName, snapshot_id: int, 
     file = iceberg.GenericStatisticsFile(
         snapshot_id, written.location, written.size, written.footer_size, blobs
     )
-    try:
-        load_java_table(spark, name).updateStatistics().setStatistics(file).commit()
-    except Exception as error:  # py4j wraps whatever Java throws
-        reason = str(getattr(error, "java_exception", error)).splitlines()[0]
-        raise CatalogError(
-            f"the statistics of {name} could not be registered: {reason}",
-            hint="what was collected is kept; run analyze again",
-        ) from error
+    for attempt in range(_ATTEMPTS):
+        table = load_java_table(spark, name)
+        try:
+            table.updateStatistics().setStatistics(file).commit()
+        except Exception as error:  # py4j wraps whatever Java throws
+            if _is_conflict(error) and attempt + 1 < _ATTEMPTS:
+                # Others commit faster than Java tries; statistics are in nobody's way and can wait.
+                pause = min(0.05 * 2**attempt, _LONGEST_PAUSE)
+                time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311
+                continue
+            raise CatalogError(
+                f"the statistics of {name} could not be registered: {java_reason(error)}",
+                hint="what was collected is kept; run analyze again",
+            ) from error
+        return
+
+
+def _is_conflict(error: Exception) -> bool:
+    thrown = getattr(error, "java_exception", None)
+    return thrown is not None and thrown.getClass().getSimpleName() == "CommitFailedException"
 
 
 @contextmanager
@@ -121,4 +156,10 @@ def _call(spark: SparkSession, name: str, *arguments: Any) -> Any:
     packed = gateway.new_array(jvm.java.lang.Object, len(arguments))
     for position, argument in enumerate(arguments):
         packed[position] = argument
-    return _compiled[id(gateway)][name].invoke(None, packed)
+    try:
+        return _compiled[id(gateway)][name].invoke(None, packed)
+    except Exception as error:  # py4j wraps whatever Java throws
+        raise StorageError(
+            f"Iceberg cannot plan what is to be read: {java_reason(error)}",
+            hint="has the table been dropped, or the snapshot expired, under the run?",
+        ) from error

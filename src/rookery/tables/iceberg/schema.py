@@ -12,22 +12,22 @@ from rookery.model import Field
 
 def leaves(schema: Schema) -> tuple[Field, ...]:
     """Return the primitive columns, nested ones too, in the order of the schema."""
-    return tuple(_fields(schema.fields, "", False))
+    return tuple(_fields(schema.fields, (), False))
 
 
-def _fields(fields: tuple[NestedField, ...], prefix: str, repeated: bool) -> Iterator[Field]:
+def _fields(fields: tuple[NestedField, ...], parent: tuple[str, ...], repeated: bool) -> Iterator[Field]:
     for field in fields:
-        yield from _leaf(field, prefix + field.name, field.field_type, repeated)
+        yield from _leaf(field, (*parent, field.name), repeated)
 
 
-def _leaf(field: NestedField, name: str, kind: IcebergType, repeated: bool) -> Iterator[Field]:
+def _leaf(field: NestedField, path: tuple[str, ...], repeated: bool) -> Iterator[Field]:
+    kind: IcebergType = field.field_type
     if isinstance(kind, StructType):
-        yield from _fields(kind.fields, f"{name}.", repeated)
+        yield from _fields(kind.fields, path, repeated)
     elif isinstance(kind, ListType):
-        element = kind.element_field
-        yield from _leaf(element, f"{name}.element", element.field_type, True)
+        yield from _leaf(kind.element_field, (*path, "element"), True)
     elif isinstance(kind, MapType):
         for part in (kind.key_field, kind.value_field):
-            yield from _leaf(part, f"{name}.{part.name}", part.field_type, True)
+            yield from _leaf(part, (*path, part.name), True)
     else:
-        yield Field(field.field_id, name, str(kind), field.required, repeated)
+        yield Field(field.field_id, ".".join(path), str(kind), field.required, repeated, path)

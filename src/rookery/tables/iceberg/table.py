@@ -11,6 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from rookery.model import Field, Snapshot, TableName, UsageError
+from rookery.tables.iceberg.files import readable
 from rookery.tables.iceberg.schema import leaves
 
 
@@ -84,7 +85,8 @@ class IcebergTable:
         """Return a snapshot's manifests, of data and of deletes."""
         found = self.table.snapshot_by_id(snapshot.id)
         assert found is not None
-        return found.manifests(self.io)
+        with readable(found.manifest_list or str(snapshot.id)):
+            return found.manifests(self.io)
 
     @cached_property
     def unpartitioned_specs(self) -> frozenset[int]:

@@ -1,0 +1,88 @@
+"""Which columns are collected, by the names that a person gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rookery.collect.rows import RowWants
+from rookery.collect.together import group_field, is_group, member_ids
+from rookery.model import Field, UsageError
+from rookery.sketch import quantiles
+from rookery.sketch.typing import SKETCHED, base_type
+from rookery.store import RowIndex, State
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to collect of a table; names stand for their columns and for all leaves below them."""
+
+    columns: tuple[str, ...] = ()  # none: all
+    exclude: tuple[str, ...] = ()
+    together: tuple[tuple[str, ...], ...] = ()
+    histogram: tuple[str, ...] = ()
+    top_k: tuple[str, ...] = ()
+    sample: int = 0
+
+
+def choose(fields: Sequence[Field], choice: Choice) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+    """Return the columns and groups whose distinct values are counted, and columns that cannot be."""
+    named = _named(fields, choice.columns) if choice.columns else list(fields)
+    excluded = _named(fields, choice.exclude)
+    wanted = [field for field in named if field not in excluded]
+    if not wanted:
+        raise UsageError("no column is left", hint="exclude fewer columns")
+    able = [field for field in wanted if base_type(field.type) in SKETCHED]
+    groups = [group_field(names, fields) for names in choice.together]
+    return (*able, *groups), tuple(field for field in wanted if field not in able)
+
+
+def declared_groups(state: State, fields: Sequence[Field]) -> list[Field]:
+    """Return the column groups that a state has collected, as far as their members are still there."""
+    by_id = {field.id: field for field in fields}
+    found = []
+    for kind in state.index.types.values():
+        members = [by_id.get(number) for number in member_ids(kind)] if kind.startswith("joint(") else []
+        if members and all(member is not None for member in members):
+            found.append(group_field([member.name for member in members if member], fields))
+    return found
+
+
+def choose_rows(fields: Sequence[Field], choice: Choice, declared: RowIndex | None) -> RowWants:
+    """Return the row statistics that are wanted: what is asked for now, and what was asked for before."""
+    histogram = _able(_named(fields, choice.histogram), quantiles.SUPPORTED.__contains__, "a histogram")
+    top_k = _able(_named(fields, choice.top_k), SKETCHED.__contains__, "frequent values")
+    if declared is None:
+        return RowWants(tuple(histogram), tuple(top_k), choice.sample)
+    return RowWants(
+        _joined(fields, histogram, declared.histogram),
+        _joined(fields, top_k, declared.top_k),
+        choice.sample or declared.sample,
+    )
+
+
+def _joined(fields: Sequence[Field], asked: Sequence[Field], before: Sequence[int]) -> tuple[Field, ...]:
+    return tuple(field for field in fields if field in asked or field.id in before)
+
+
+def _able(fields: Sequence[Field], supported: Callable[[str], bool], what: str) -> list[Field]:
+    for field in fields:
+        if not supported(base_type(field.type)) or is_group(field) or len(field.parts) > 1:
+            raise UsageError(
+                f"{what} of '{field.name}', a {field.type}, cannot be had",
+                hint="name columns of numbers, dates, times or text at the top of the table",
+            )
+    return list(fields)
+
+
+def _named(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:
+    """Return the columns of these names, in the order of the table."""
+    for name in names:
+        if not any(_stands_for(name, field) for field in fields):
+            known = ", ".join(field.name for field in fields[:8]) + (" …" if len(fields) > 8 else "")
+            raise UsageError(f"there is no column '{name}'", hint=f"the columns are {known}")
+    return [field for field in fields if any(_stands_for(name, field) for name in names)]
+
+
+def _stands_for(name: str, field: Field) -> bool:
+    return field.name == name or field.name.startswith(f"{name}.")

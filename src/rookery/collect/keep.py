@@ -1,0 +1,95 @@
+"""The new state: what lives on of the old one, and what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from rookery.collect import plan
+from rookery.collect.prepare import Work
+from rookery.collect.rows import RowSketches
+from rookery.collect.segments import Written
+from rookery.sketch import ThetaSketch, union
+from rookery.store import FILES_SCHEMA, RowIndex, SegmentEntry, State, StateIndex, Store, merge_tiers
+from rookery.tables.iceberg import IcebergTable
+
+
+def keep(
+    table: IcebergTable,
+    store: Store,
+    work: Work,
+    written: Sequence[Written],
+    rows: tuple[RowIndex | None, RowSketches],
+) -> State:
+    """Write the new state: what lives on of the old one, and the new segments."""
+    old = work.state.index.segments if work.state is not None else ()
+    segments = [*old, *(part.entry for part in written)]
+    parts = [_carried_rows(work)] if work.state is not None else []
+    places = dict(zip(work.live.keys.to_pylist(), work.live.decoded_manifests.tolist(), strict=True))
+    for number, group in enumerate(work.groups, len(old)):
+        keys = plan.file_keys(group.files["path"].to_pylist(), group.files["deletes"].to_pylist())
+        parts.append(
+            pa.table(
+                [
+                    keys,
+                    pa.array(np.full(len(keys), number, np.int32)),
+                    pa.array(np.arange(len(keys), dtype=np.int16)),
+                    pa.array([places[key] for key in keys.to_pylist()], pa.int32()),
+                    group.files["rows"].combine_chunks(),
+                ],
+                schema=FILES_SCHEMA,
+            )
+        )
+    files = pa.concat_tables(parts) if parts else FILES_SCHEMA.empty_table()
+    segments_left, files = _drop_dead(segments, files)
+    types = dict(work.state.index.types) if work.state is not None else {}
+    types |= {field.id: field.type for field in work.fields}
+    index = StateIndex(
+        str(table.table.metadata.table_uuid),
+        work.snapshot.id,
+        work.snapshot.sequence_number,
+        work.snapshot.timestamp_ms,
+        table.table.metadata.last_column_id,
+        tuple(segments_left),
+        work.live.data_manifests,
+        work.live.delete_manifests,
+        types,
+        rows[0],
+    )
+    state = State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
+    state = merge_tiers(store, state)
+    store.write_state(state)
+    return state
+
+
+def _carried_rows(work: Work) -> pa.Table:
+    assert work.state is not None
+    rows = work.state.files.take(pa.array(work.live.carried))
+    return rows.set_column(3, FILES_SCHEMA.field("manifest"), pa.array(work.live.carried_manifests))
+
+
+def _drop_dead(segments: Sequence[SegmentEntry], files: pa.Table) -> tuple[list[SegmentEntry], pa.Table]:
+    """Leave out the segments with no live file, or no column of use, and number the others anew."""
+    numbers = files["segment"].to_numpy()
+    alive = set(np.unique(numbers).tolist())
+    kept = [number for number in range(len(segments)) if number in alive and segments[number].field_ids]
+    renumber = np.full(len(segments), -1, np.int32)
+    renumber[kept] = np.arange(len(kept), dtype=np.int32)
+    if len(numbers):
+        files = files.filter(pa.array(renumber[numbers] >= 0))
+        files = files.set_column(
+            1, FILES_SCHEMA.field("segment"), pa.array(renumber[files["segment"].to_numpy()])
+        )
+    return [segments[number] for number in kept], files.combine_chunks()
+
+
+def _thetas(work: Work, written: Sequence[Written], types: Mapping[int, str]) -> dict[int, ThetaSketch]:
+    parts: dict[int, list[ThetaSketch]] = {field_id: [] for field_id in types}
+    for field_id, sketch in work.base.items():
+        parts[field_id].append(sketch)
+    for part in written:
+        for field_id, sketch in part.sketches.items():
+            parts[field_id].append(sketch)
+    return {field_id: union(sketches) for field_id, sketches in parts.items()}

@@ -1,0 +1,128 @@
+"""What is missing: a snapshot held against the state to build upon."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from rookery.collect import plan
+from rookery.collect.choose import declared_groups
+from rookery.collect.live import Live, live_files
+from rookery.collect.rows import RowWants
+from rookery.model import Field, RookeryError, Snapshot, UsageError
+from rookery.sketch import MAX_THETA, K, ThetaSketch, union
+from rookery.store import RowIndex, State, Store
+from rookery.tables.iceberg import IcebergTable
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A plan with all that it rests upon."""
+
+    snapshot: Snapshot
+    fields: tuple[Field, ...]
+    state: State | None
+    live: Live
+    base: Mapping[int, ThetaSketch]  # what the state knows of each column, less the files that are gone
+    groups: list[plan.Group]
+    declared: RowIndex | None  # the row statistics that were asked for before
+
+
+def prepare(
+    table: IcebergTable, store: Store, snapshot: Snapshot, fields: tuple[Field, ...], full: bool
+) -> Work:
+    """Find the state to build upon, and what is missing from it.
+
+    Whether it is built upon or not, what a state has declared (column groups, row statistics) stays declared.
+    """
+    preferred = [ancestor.id for ancestor in table.ancestors(snapshot)]
+    declared: RowIndex | None = None
+    for _, state in store.newest(preferred):
+        if state.index.table_uuid != str(table.table.metadata.table_uuid):
+            continue
+        known = declared_groups(state, table.fields(snapshot))
+        fields = (*fields, *(group for group in known if group not in fields))
+        declared = declared or state.index.rows
+        if full:
+            break
+        try:
+            return _build_upon(table, store, snapshot, fields, state)
+        except RookeryError as error:
+            if isinstance(error, UsageError):
+                raise
+            log.warning("a state is passed over: %s", error)
+    live = live_files(table, snapshot, None, decode_all=True)
+    return Work(
+        snapshot, fields, None, live, {}, plan.groups(live.decoded, live.keys, fields, None), declared
+    )
+
+
+def _build_upon(
+    table: IcebergTable, store: Store, snapshot: Snapshot, fields: tuple[Field, ...], state: State
+) -> Work:
+    store.check(state)
+    live = live_files(table, snapshot, state, decode_all=False)
+    base = _surviving(store, state, live)
+    state = _forget(state, [field_id for field_id, sketch in base.items() if _starved(sketch, live)], fields)
+    base = {field_id: sketch for field_id, sketch in base.items() if field_id in state.index.types}
+    if not live.decoded_all and _lacks_columns(state, fields):
+        live = live_files(table, snapshot, state, decode_all=True)
+    groups = plan.groups(live.decoded, live.keys, fields, state)
+    return Work(snapshot, fields, state, live, base, groups, state.index.rows)
+
+
+def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:
+    """Each column's sketch over the state's files that live on; segments are read only if some do not."""
+    if not live.removed:
+        return state.thetas
+    parts: dict[int, list[ThetaSketch]] = {field_id: [] for field_id in state.index.types}
+    alive = State(state.index, state.files.take(pa.array(live.carried)))
+    for number, entry in enumerate(state.index.segments):
+        with store.open_segment(entry.name) as segment:
+            for field_id, theta in segment.thetas(frozenset(entry.field_ids)).items():
+                parts[field_id].append(theta.sketch(alive.live(number)))
+    return {field_id: union(sketches) for field_id, sketches in parts.items()}
+
+
+def _starved(sketch: ThetaSketch, live: Live) -> bool:
+    """θ can only fall: where removals have left too few hashes below it, the column is collected again."""
+    return live.removed > 0 and sketch.theta != MAX_THETA and len(sketch.hashes) < K // 2
+
+
+def _forget(state: State, starved: Sequence[int], fields: Sequence[Field]) -> State:
+    """Strike columns from a state: starved ones, and those whose type has changed."""
+    types = {field.id: field.type for field in fields}
+    gone = set(starved) | {
+        field_id for field_id, kind in state.index.types.items() if types.get(field_id, kind) != kind
+    }
+    if not gone:
+        return state
+    segments = tuple(
+        replace(entry, field_ids=tuple(field_id for field_id in entry.field_ids if field_id not in gone))
+        for entry in state.index.segments
+    )
+    kept = {field_id: kind for field_id, kind in state.index.types.items() if field_id not in gone}
+    return State(replace(state.index, segments=segments, types=kept), state.files, state.thetas)
+
+
+def _lacks_columns(state: State, fields: Sequence[Field]) -> bool:
+    return any(
+        field.id not in state.index.types and field.id <= state.index.last_column_id for field in fields
+    )
+
+
+def differs(work: Work, wants: RowWants) -> bool:
+    """Whether a new state must be written: something is to be read, or the old one says something else."""
+    return (
+        bool(work.groups)
+        or work.live.removed > 0
+        or work.state is None
+        or not wants.is_declared(work.state.index.rows)
+        or work.state.index.snapshot_id != work.snapshot.id
+        or not {field.id for field in work.fields} <= set(work.state.index.types)
+    )

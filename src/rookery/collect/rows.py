@@ -1,0 +1,214 @@
+"""Row-weighted statistics: quantiles and most frequent values, from all rows or from a sample of row groups.
+
+They describe the table as a whole. New files are merged in; rows that have gone since cannot be taken out
+again, so their share is kept, and when it passes a fifth everything is collected anew.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rookery.collect.arrow import leaf_array
+from rookery.collect.workers import forget_jars, on_spark
+from rookery.model import Field, TableName, quote_part
+from rookery.sketch.frequent import Frequent
+from rookery.sketch.quantiles import Quantiles
+from rookery.storage import SourceFile, open_source
+from rookery.store import RowIndex
+from rookery.tables.iceberg.jvm import staged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STALE_SHARE = 0.2
+LOCAL_BYTES = 48 << 20
+_SCHEMA = "kind string, field int, payload binary, rows bigint"
+_ARROW = pa.schema(
+    [("kind", pa.string()), ("field", pa.int32()), ("payload", pa.binary()), ("rows", pa.int64())]
+)
+_QUANTILES, _FREQUENT, _ROWS = "quantiles", "frequent", "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class RowWants:
+    """What is wanted: columns of histograms and of frequent values, from so many row groups a file."""
+
+    histogram: tuple[Field, ...] = ()
+    top_k: tuple[Field, ...] = ()
+    sample: int = 0  # 0 for all
+
+    def is_declared(self, index: RowIndex | None) -> bool:
+        """Whether a state has just these."""
+        if index is None:
+            return not self.fields
+        mine = (tuple(c.id for c in self.histogram), tuple(c.id for c in self.top_k), self.sample)
+        return mine == (index.histogram, index.top_k, index.sample)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """All columns that must be read."""
+        return tuple(dict.fromkeys((*self.histogram, *self.top_k)))
+
+
+@dataclass(slots=True)
+class RowSketches:
+    """What was found: sketches by field id, and how many rows were looked at."""
+
+    quantiles: dict[int, Quantiles] = field(default_factory=dict)
+    frequent: dict[int, Frequent] = field(default_factory=dict)
+    rows: int = 0
+
+    @classmethod
+    def empty(cls, wants: RowWants) -> RowSketches:
+        """Return what no rows say."""
+        return cls(
+            {column.id: Quantiles.empty(column.type) for column in wants.histogram},
+            {column.id: Frequent.empty() for column in wants.top_k},
+        )
+
+    def add(self, wants: RowWants, column: Field, array: pa.Array) -> None:
+        """Add the values of one column."""
+        if column in wants.histogram:
+            self.quantiles[column.id] = self.quantiles[column.id].with_values(array)
+        if column in wants.top_k:
+            self.frequent[column.id] = self.frequent[column.id].with_values(array)
+
+    def merge(self, other: RowSketches) -> RowSketches:
+        """Return what both say."""
+        return RowSketches(
+            {key: self.quantiles[key].merge(value) for key, value in other.quantiles.items()},
+            {key: self.frequent[key].merge(value) for key, value in other.frequent.items()},
+            self.rows + other.rows,
+        )
+
+    def batch(self) -> pa.RecordBatch:
+        """Return the sketches as rows, for the way from an executor to the driver."""
+        rows: list[tuple[str, int, bytes | None, int]] = [(_ROWS, 0, None, self.rows)]
+        rows += [(_QUANTILES, key, sketch.encode(), 0) for key, sketch in self.quantiles.items()]
+        rows += [(_FREQUENT, key, sketch.encode(), 0) for key, sketch in self.frequent.items()]
+        columns = zip(*rows, strict=True)
+        arrays = [pa.array(list(column), kind.type) for column, kind in zip(columns, _ARROW, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
+
+
+def read_rows(
+    files: Sequence[tuple[str, int]], wants: RowWants, io_properties: Mapping[str, str]
+) -> RowSketches:
+    """Read rows of Parquet files (path and size)."""
+    found = RowSketches.empty(wants)
+    for path, _ in files:
+        with open_source(path, io_properties) as source:
+            file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
+            ids = _leaf_paths(file)
+            for number in chosen_groups(path, file.num_row_groups, wants.sample):
+                found.rows += file.metadata.row_group(number).num_rows
+                for column in wants.fields:
+                    if column.id not in ids:
+                        continue
+                    for chunks in file.read_row_group(number, columns=[ids[column.id]]).columns:
+                        for array in chunks.chunks:
+                            found.add(wants, column, leaf_array(array, column.parts[1:]))
+    return found
+
+
+def _leaf_paths(file: pq.ParquetFile) -> dict[int, str]:
+    """The dotted paths of the top-level leaves by field id, which survive renaming."""
+    return {
+        int(column.metadata[b"PARQUET:field_id"]): column.name
+        for column in file.schema_arrow
+        if column.metadata and b"PARQUET:field_id" in column.metadata
+    }
+
+
+def chosen_groups(path: str, count: int, most: int) -> list[int]:
+    """Choose row groups: all, or *most* at random, the same ones whenever the file is read.
+
+    >>> chosen_groups("a", 3, 0), len(chosen_groups("a", 10, 2))
+    ([0, 1, 2], 2)
+    """
+    if most <= 0 or most >= count:
+        return list(range(count))
+    return sorted(random.Random(path).sample(range(count), most))  # noqa: S311 (a sample, not a secret)
+
+
+def collect_rows(
+    spark: SparkSession,
+    name: TableName,
+    snapshot_id: int,
+    files: pa.Table,
+    wants: RowWants,
+    io_properties: Mapping[str, str],
+) -> RowSketches:
+    """Collect row statistics of *files* (rows of a file set with their deletes)."""
+    formats, deletes = files["format"].to_pylist(), files["deletes"].to_pylist()
+    pairs = list(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
+    simple = [not attached and kind == "parquet" for kind, attached in zip(formats, deletes, strict=True)]
+    plain = [pair for pair, is_simple in zip(pairs, simple, strict=True) if is_simple]
+    hard = [path for (path, _), is_simple in zip(pairs, simple, strict=True) if not is_simple]
+    found = _collect_plain(spark, plain, wants, io_properties)
+    if hard:
+        with staged(spark, name, snapshot_id, hard) as frame, on_spark(spark):
+            if frame is not None:
+                roots = list(dict.fromkeys(column.parts[0] for column in wants.fields))
+                read = frame.selectExpr(*map(quote_part, roots)).mapInArrow(_engine_mapper(wants), _SCHEMA)
+                found = found.merge(_gather(read, wants))
+    return found
+
+
+def _collect_plain(
+    spark: SparkSession, files: Sequence[tuple[str, int]], wants: RowWants, io_properties: Mapping[str, str]
+) -> RowSketches:
+    if sum(size for _, size in files) <= LOCAL_BYTES:
+        return read_rows(files, wants, io_properties)
+    count = min(len(files), 2 * spark.sparkContext.defaultParallelism)
+    shares = [files[number::count] for number in range(count)]
+    with on_spark(spark):
+        frame = spark.range(0, count, 1, count)
+        return _gather(frame.mapInArrow(_plain_mapper(shares, wants, dict(io_properties)), _SCHEMA), wants)
+
+
+def _plain_mapper(
+    shares: Sequence[Sequence[tuple[str, int]]], wants: RowWants, io_properties: dict[str, str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_jars()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield read_rows(shares[number], wants, io_properties).batch()
+
+    return read
+
+
+def _engine_mapper(wants: RowWants) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_jars()
+        found = RowSketches.empty(wants)
+        for batch in batches:
+            found.rows += batch.num_rows
+            for column in wants.fields:
+                root, *path = column.parts
+                found.add(wants, column, leaf_array(batch.column(root), path))
+        yield found.batch()
+
+    return read
+
+
+def _gather(frame: DataFrame, wants: RowWants) -> RowSketches:
+    """Merge what the executors sent."""
+    found = RowSketches.empty(wants)
+    for row in frame.collect():
+        if row.kind == _ROWS:
+            found.rows += row.rows
+        elif row.kind == _QUANTILES:
+            found.quantiles[row.field] = found.quantiles[row.field].merge(
+                Quantiles.decode(bytes(row.payload))
+            )
+        else:
+            found.frequent[row.field] = found.frequent[row.field].merge(Frequent.decode(bytes(row.payload)))
+    return found

@@ -1,0 +1,51 @@
+"""Column groups, collected as if each were a column: `--together a,b`.
+
+A group is a field of its own, with a negative id and a type that lists its members; so everything that holds
+for columns (incremental refresh, removal of files, change of a member's type) holds for groups.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+
+from rookery.model import Field, UsageError
+
+_PREFIX = "joint("
+_MEMBER = re.compile(r"(-?\d+):")
+
+
+def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
+    """Return the field that stands for several columns together."""
+    by_name = {field.name: field for field in fields}
+    members = []
+    for name in names:
+        member = by_name.get(name)
+        if member is None or member.repeated or len(member.parts) > 1:
+            raise UsageError(
+                f"'{name}' cannot be counted together with others",
+                hint="name columns at the top of the table",
+            )
+        members.append(member)
+    if len(members) < 2 or len({member.id for member in members}) < len(members):
+        raise UsageError("a column group needs two different columns or more", hint="say --together a,b")
+    members.sort(key=lambda member: member.id)
+    inside = ", ".join(f"{member.id}:{member.type}" for member in members)
+    number = -2 - zlib.crc32(inside.encode()) % (1 << 30)
+    path = tuple(member.name for member in members)
+    return Field(number, " + ".join(path), f"{_PREFIX}{inside})", path=path)
+
+
+def is_group(field: Field) -> bool:
+    """Whether a field stands for a column group."""
+    return field.type.startswith(_PREFIX)
+
+
+def member_ids(type_name: str) -> tuple[int, ...]:
+    """Return the ids of a group's members.
+
+    >>> member_ids("joint(1:long, 3:decimal(9, 2))")
+    (1, 3)
+    """
+    return tuple(int(number) for number in _MEMBER.findall(type_name))

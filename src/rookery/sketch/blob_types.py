@@ -1,0 +1,6 @@
+"""The names under which sketches are kept in Puffin files of ours."""
+
+INVERTED_THETA_V1 = "rookery-inverted-theta-v1"
+TABLE_THETA_V1 = "rookery-theta-v1"
+KLL_V1 = "rookery-kll-v1"
+TOP_K_V1 = "rookery-top-k-v1"

@@ -1,0 +1,91 @@
+"""What a session is started with: what Rookery wants, where nobody has said something else."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from rookery.spark.catalogs import SparkCatalog
+from rookery.tables import home
+
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+LOCAL = "local[*]"
+_GIB = 1 << 30
+_PAIR = re.compile(r"([^\s=:#]+)\s*[=:\s]\s*(.*)")
+_LISTS = ("spark.jars.packages", "spark.sql.extensions")  # what is said twice is joined
+_RUNTIME = "iceberg-spark-runtime"
+
+
+def settings(
+    catalog_name: str,
+    known: SparkCatalog,
+    given: Mapping[str, str],
+    *,
+    master: str | None = None,
+    memory: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return the configuration of a new session.
+
+    *given* is what `spark-defaults.conf` or `spark-submit` says, and goes before Rookery's own defaults;
+    *conf*, *memory* and *master* go before both.
+    """
+    said = {**given, **(conf or {})}
+    if memory:
+        said["spark.driver.memory"] = memory
+    said["spark.master"] = master or said.get("spark.master") or os.environ.get("SPARK_MASTER") or LOCAL
+    wanted = {**_defaults(catalog_name), **known.conf}
+    if said["spark.master"].startswith("local"):
+        # Executors of a real cluster must find the driver; here nobody else has business with it.
+        wanted |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    result = {**wanted, **said}
+    result["spark.sql.extensions"] = _joined(said.get("spark.sql.extensions", ""), [EXTENSIONS])
+    brought = " ".join(said.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
+    packages = [name for name in known.packages if _RUNTIME not in name or _RUNTIME not in brought]
+    result["spark.jars.packages"] = _joined(said.get("spark.jars.packages", ""), packages)
+    return {key: value for key, value in result.items() if value or key not in _LISTS}
+
+
+def _joined(said: str, ours: list[str]) -> str:
+    names = [name.strip() for name in said.split(",") if name.strip()]
+    return ",".join(dict.fromkeys([*names, *ours]))
+
+
+def _defaults(catalog_name: str) -> dict[str, str]:
+    return {
+        "spark.sql.defaultCatalog": catalog_name,
+        "spark.driver.memory": default_memory(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.warehouse.dir": str(home() / "spark-warehouse"),
+    }
+
+
+def default_memory() -> str:
+    """A quarter of the machine's memory, but between 1 and 4 GiB."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{min(max(total // 4 // _GIB, 1), 4)}g"
+
+
+def spark_defaults(spark_home: str) -> dict[str, str]:
+    """Read `spark-defaults.conf`, of `SPARK_CONF_DIR` or of Spark's own folder; there need not be one."""
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(spark_home, "conf")
+    try:
+        text = (Path(folder) / "spark-defaults.conf").read_text()
+    except OSError:
+        return {}
+    return parse_properties(text)
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Read properties as Spark does: a line each, key and value apart by space, `=` or `:`.
+
+    >>> parse_properties("# mine\\nspark.master  local[1]\\nspark.a=b c\\n")
+    {'spark.master': 'local[1]', 'spark.a': 'b c'}
+    """
+    matches = (_PAIR.fullmatch(line.strip()) for line in text.splitlines())
+    return {match.group(1): match.group(2).strip() for match in matches if match}
