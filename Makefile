@@ -23,7 +23,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 java: $(READY)
-	@$(BIN)/rookery doctor --only java >/dev/null
+	@found=$$($(BIN)/rookery doctor --only java) || { echo "$$found" >&2; exit 2; }
 
 demo: java ## the product's main job on the embedded default, from nothing
 	@$(BIN)/python examples/demo.py

@@ -39,11 +39,16 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     asked = [".".join(_parts(column)) for column in re.findall(_DOTTED, match.group("columns") or "")]
     report = analyze(spark, str(name), columns=_as_written(str(name), asked, lake), lake=lake)
     rows = [
-        (column.name, column.ndv, column.ndv_low, column.ndv_high, column.kind) for column in report.columns
+        (column.name, *map(_double, (column.ndv, column.ndv_low, column.ndv_high)), column.kind)
+        for column in report.columns
     ]
     return spark.createDataFrame(
         rows, "column string, ndv double, ndv_low double, ndv_high double, kind string"
     )
+
+
+def _double(value: float | None) -> float | None:
+    return None if value is None else float(value)  # Spark takes no whole number for a double
 
 
 def _resolve(spark: SparkSession, parts: Sequence[str]) -> TableName | None:

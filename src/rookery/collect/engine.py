@@ -15,7 +15,7 @@ from rookery.collect.together import is_group, member_ids
 from rookery.collect.work import Costs, Partial
 from rookery.collect.workers import forget_jars, on_spark
 from rookery.model import Field, TableName, quote_part
-from rookery.sketch import InvertedTheta, ThetaSketch
+from rookery.sketch import InvertedThetaBuilder, ThetaSketch
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import add_arrow
 from rookery.tables.iceberg.jvm import staged
@@ -37,30 +37,34 @@ def run_engine(
     paths = group.files["path"].to_pylist()
     by_path = {paths[ordinal]: ordinal for ordinal in ordinals}
     size = len(paths)
-    thetas = {column.id: InvertedTheta.empty(size) for column in group.fields}
+    thetas = {column.id: InvertedThetaBuilder(size) for column in group.fields}
     values = 0
     with staged(spark, name, snapshot_id, list(by_path)) as frame, on_spark(spark):
         if frame is not None:
             roots = list(dict.fromkeys(root for column in group.fields for root in _roots(column)))
             # Staged tables show no metadata columns, but Iceberg tells Spark which file it is reading.
-            selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *map(quote_part, roots))
-            for row in selected.mapInArrow(_mapper(group.fields), _SCHEMA).collect():
-                found = InvertedTheta.of(ThetaSketch.decode(bytes(row.theta)), by_path[row.file], size)
-                thetas[row.field] = InvertedTheta.merge([thetas[row.field], found])
+            # PySpark trips over names with dots, so columns travel under numbers.
+            columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
+            selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *columns)
+            for row in selected.mapInArrow(_mapper(group.fields, roots), _SCHEMA).collect():
+                thetas[row.field].add(ThetaSketch.decode(bytes(row.theta)), by_path[row.file])
                 values += row["count"]
     sizes = group.files["size"].to_pylist()
     read = sum(sizes[ordinal] for ordinal in ordinals)  # what the engine read of them is at most this
     ways = Counter({ENGINE: len(by_path) * len(group.fields)})
-    return Partial(group.number, thetas, Costs(len(by_path), ways, values, read, 0))
+    found = {field_id: theta.result() for field_id, theta in thetas.items()}
+    return Partial(group.number, found, Costs(len(by_path), ways, values, read, 0))
 
 
-def _mapper(fields: tuple[Field, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _mapper(
+    fields: tuple[Field, ...], roots: Sequence[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def sketch(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()
         builders: dict[tuple[str, int], ThetaBuilder] = {}
         counts: Counter[tuple[str, int]] = Counter()
         for batch in batches:
-            for file, rows in _by_file(batch):
+            for file, rows in _by_file(batch.rename_columns([_FILE, *roots])):
                 for column in fields:
                     key = (file, column.id)
                     builder = builders.setdefault(key, ThetaBuilder())

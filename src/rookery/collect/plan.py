@@ -15,6 +15,8 @@ from rookery.model import Field
 from rookery.sketch import MAX_FILES
 from rookery.store import State
 
+SPLIT_BYTES = 64 << 20  # smaller pieces of a file are not worth reading its footer again
+
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
@@ -23,6 +25,8 @@ class FileTask:
     ordinal: int
     path: str
     size: int
+    part: int = 0  # of a large file that several tasks share, the row groups of this remainder
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ def groups(files: pa.Table, keys: pa.Array, fields: Sequence[Field], state: Stat
     for column, field in enumerate(fields):
         usable = state is not None and _usable(state, field)
         covered = coverage(keys, state, field.id) if usable else np.zeros(files.num_rows, bool)
-        if state is not None and field.id > state.index.last_column_id:
+        if state is not None and field.id > state.index.last_column_id and not field.filled:
             covered = coverage(keys, state)  # a column younger than the state is in none of its files
         lacking[:, column] = ~covered
     found: list[Group] = []
@@ -105,16 +109,27 @@ def tasks(
     share = max(total // (parallelism * tasks_per_core), 1)
     result: list[Task] = []
     for group in found:
-        paths, sizes = group.files["path"].to_pylist(), group.files["size"].to_numpy()
-        count = int(min(max(round(int(sizes.sum()) / share), 1), len(paths)))
-        loads = np.zeros(count, np.int64)
-        bins: list[list[FileTask]] = [[] for _ in range(count)]
-        passed_over = set(skip.get(group.number, ()))
-        for ordinal in np.argsort(-sizes, kind="stable").tolist():  # the largest first, each to the lightest
-            if ordinal in passed_over:
-                continue
+        pieces = _pieces(group, share, set(skip.get(group.number, ())))
+        if not pieces:
+            continue
+        size = sum(piece.size // piece.parts for piece in pieces)
+        bins: list[list[FileTask]] = [[] for _ in range(min(max(round(size / share), 1), len(pieces)))]
+        loads = np.zeros(len(bins), np.int64)
+        for piece in pieces:  # the largest first, each to the lightest
             lightest = int(loads.argmin())
-            loads[lightest] += int(sizes[ordinal])
-            bins[lightest].append(FileTask(ordinal, paths[ordinal], int(sizes[ordinal])))
-        result += [Task(group.number, len(paths), tuple(files), group.fields) for files in bins if files]
+            loads[lightest] += piece.size // piece.parts
+            bins[lightest].append(piece)
+        result += [Task(group.number, group.files.num_rows, tuple(files), group.fields) for files in bins]
     return result
+
+
+def _pieces(group: Group, share: int, passed_over: set[int]) -> list[FileTask]:
+    """The files to read, the largest first; one that exceeds a task's share comes in several pieces."""
+    paths, sizes = group.files["path"].to_pylist(), group.files["size"].to_numpy()
+    pieces: list[FileTask] = []
+    for ordinal in np.argsort(-sizes, kind="stable").tolist():
+        if ordinal not in passed_over:
+            size = int(sizes[ordinal])
+            parts = max(size // max(share, SPLIT_BYTES), 1)
+            pieces += [FileTask(ordinal, paths[ordinal], size, part, parts) for part in range(parts)]
+    return pieces

@@ -51,11 +51,17 @@ def read_parquet(
     fields: Sequence[Field],
     thetas: Mapping[int, int],
     io_properties: Mapping[str, str],
+    part: int = 0,
+    parts: int = 1,
 ) -> Reading:
-    """Sketch the columns *fields* of a file; hashes at or above *thetas* (by field id) are of no use."""
+    """Sketch the columns *fields* of a file; hashes at or above *thetas* (by field id) are of no use.
+
+    Of a large file that several tasks share, every row group whose number leaves *part* over *parts* is read.
+    """
     with open_source(path, io_properties) as opened:
         source = TailSource(opened, size, FIRST_READ)
         footer = read_footer(source, size)
+        mine = range(part, len(footer.row_groups), parts)
         by_id = {leaf.field_id: leaf for leaf in footer.leaves if leaf.field_id is not None}
         if not by_id and footer.leaves:
             raise NeedsEngineError("the file has no field ids")
@@ -67,22 +73,24 @@ def read_parquet(
             leaf = by_id.get(column.id)
             if is_group(column):
                 with damaged(Place(source.name), f"values of columns {column.name}"):
-                    chunks += _read_group(source, footer, by_id, column, builder)
-                values += footer.rows
+                    chunks += _read_group(source, mine, by_id, column, builder)
+                values += sum(footer.row_groups[number].rows for number in mine)
             elif leaf is not None:
-                chunks += _read_leaf(source, footer, leaf, column, builder)
-                values += sum(group.chunks[leaf.index].values for group in footer.row_groups)
+                chunks += _read_leaf(source, footer, mine, leaf, column, builder)
+                values += sum(footer.row_groups[number].chunks[leaf.index].values for number in mine)
+            elif column.filled:
+                raise NeedsEngineError("a column that the file lacks has a value all the same")
             sketches[column.id] = builder.result()
         return Reading(sketches, chunks, values, opened.bytes_read, opened.reads)
 
 
 def _read_leaf(
-    source: Source, footer: Footer, leaf: Leaf, column: Field, builder: ThetaBuilder
+    source: Source, footer: Footer, numbers: range, leaf: Leaf, column: Field, builder: ThetaBuilder
 ) -> Counter[str]:
     plain = plain_values(column.type, leaf.physical.name, leaf.width, leaf.time_unit)
     ways: Counter[str] = Counter()
-    for number, group in enumerate(footer.row_groups):
-        chunk = group.chunks[leaf.index]
+    for number in numbers:
+        chunk = footer.row_groups[number].chunks[leaf.index]
         if plain is not None and _by_pages(source, chunk, plain, builder):
             ways[PAGES] += 1
         else:
@@ -93,16 +101,16 @@ def _read_leaf(
 
 
 def _read_group(
-    source: Source, footer: Footer, by_id: Mapping[int, Leaf], group: Field, builder: ThetaBuilder
+    source: Source, numbers: range, by_id: Mapping[int, Leaf], group: Field, builder: ThetaBuilder
 ) -> Counter[str]:
     """Read the columns of a group row by row; only decoding keeps the rows together."""
     leaves = {number: by_id[number] for number in member_ids(group.type) if number in by_id}
     file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
-    for number in range(len(footer.row_groups)):
+    for number in numbers:
         table = file.read_row_group(number, columns=[leaf.path[0] for leaf in leaves.values()])
         columns = {member: table.column(leaf.path[0]).combine_chunks() for member, leaf in leaves.items()}
         add_group(builder, group, columns)
-    return Counter({ARROW: len(leaves) * len(footer.row_groups)})
+    return Counter({ARROW: len(leaves) * len(numbers)})
 
 
 def add_group(builder: ThetaBuilder, group: Field, columns: Mapping[int, pa.Array]) -> None:

@@ -39,7 +39,7 @@ def write_groups(
     written: dict[int, Written] = {}
 
     def finish(group: plan.Group, found: Partial | None) -> None:
-        by_engine = [*hard[group.number], *(found.hard if found is not None else ())]
+        by_engine = sorted({*hard[group.number], *(found.hard if found is not None else ())})
         parts = [found] if found is not None else []
         if by_engine:
             parts.append(run_engine(spark, table.name, work.snapshot.id, group, by_engine))

@@ -11,7 +11,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyiceberg.conversions import from_bytes
-from pyiceberg.types import PrimitiveType
+from pyiceberg.types import (
+    BinaryType,
+    DateType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IntegerType,
+    LongType,
+    PrimitiveType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
 
 from rookery.collect.arrow import map_entries
 from rookery.collect.choose import declared_groups
@@ -20,6 +34,18 @@ from rookery.model import Certainty, Estimate, Field, Snapshot
 from rookery.sketch import ThetaSketch, union
 from rookery.store import State, Store
 from rookery.tables.iceberg import IcebergTable
+
+_IN_BYTE_ORDER = (StringType, BinaryType, FixedType, UUIDType)
+_NUMBERS: Mapping[type[PrimitiveType], np.dtype[Any]] = {
+    IntegerType: np.dtype("<i4"),
+    DateType: np.dtype("<i4"),
+    LongType: np.dtype("<i8"),
+    TimeType: np.dtype("<i8"),
+    TimestampType: np.dtype("<i8"),
+    TimestamptzType: np.dtype("<i8"),
+    FloatType: np.dtype("<f4"),
+    DoubleType: np.dtype("<f8"),
+}
 
 FileTest = Callable[[pa.Table], NDArray[np.bool_]]
 """Which of these files (rows of a zone map) count."""
@@ -79,11 +105,11 @@ def summarize(
 
 
 def _parts(store: Store, state: State | None, live: Live, wanted: FileTest | None) -> list[_Part]:
-    known = set()
+    known = pa.array([], pa.binary(16))
     parts: list[_Part] = []
     if state is not None:
         alive = State(state.index, state.files.take(pa.array(live.carried)))
-        known = set(alive.files["key"].to_pylist())
+        known = alive.files["key"].combine_chunks()
         for number, entry in enumerate(state.index.segments):
             with store.open_segment(entry.name) as segment:
                 mask = alive.live(number)
@@ -96,7 +122,7 @@ def _parts(store: Store, state: State | None, live: Live, wanted: FileTest | Non
                 parts.append(
                     _Part(segment.zone_map.filter(pa.array(mask)), sketches, frozenset(entry.field_ids))
                 )
-    fresh = live.decoded.filter(pa.array([key not in known for key in live.keys.to_pylist()], pa.bool_()))
+    fresh = live.decoded.filter(pc.invert(pc.is_in(live.keys, value_set=known)))
     if wanted is not None:
         fresh = fresh.filter(pa.array(wanted(fresh)))
     return [*parts, _Part(fresh, {}, frozenset())]
@@ -179,8 +205,19 @@ def _total(column: pa.ChunkedArray, field_id: int, files: int | None) -> int | N
 
 
 def _bound(column: pa.ChunkedArray, field_id: int, kind: PrimitiveType, choose: Callable[[Any], Any]) -> Any:
-    values = _entries(column, field_id)
+    values = pc.unique(_entries(column, field_id))
     if not len(values):
         return None
-    distinct = pc.unique(values).to_pylist()
-    return choose(from_bytes(kind, value) for value in distinct)
+    return choose(from_bytes(kind, value) for value in _ends(values, kind))
+
+
+def _ends(values: pa.Array, kind: PrimitiveType) -> list[bytes]:
+    """The least and the greatest of many values; all of them, where only Python can tell."""
+    if isinstance(kind, _IN_BYTE_ORDER):
+        return list(pc.min_max(values).as_py().values())
+    width = _NUMBERS.get(type(kind), np.dtype("V")).itemsize
+    if not width or pc.any(pc.not_equal(pc.binary_length(values), width)).as_py():
+        return values.to_pylist()  # type: ignore[no-any-return]  # a widened column has bounds of both widths
+    fixed = values.cast(pa.binary(width))
+    numbers = np.frombuffer(fixed.buffers()[1], _NUMBERS[type(kind)])
+    return values.take(pa.array([numbers.argmin(), numbers.argmax()])).to_pylist()  # type: ignore[no-any-return]

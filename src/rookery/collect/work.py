@@ -9,7 +9,7 @@ from typing import Any
 
 from rookery.collect.plan import Task
 from rookery.collect.read import NeedsEngineError, read_parquet
-from rookery.sketch import MAX_THETA, InvertedTheta
+from rookery.sketch import InvertedTheta, InvertedThetaBuilder
 
 
 @dataclass(slots=True)
@@ -53,19 +53,20 @@ class Partial:
 
 def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
     """Read a task's files. θ falls as they are read, so later files keep ever less."""
-    thetas = {column.id: InvertedTheta.empty(task.group_size) for column in task.fields}
+    thetas = {column.id: InvertedThetaBuilder(task.group_size) for column in task.fields}
     costs = Costs()
     hard: list[int] = []
     for file in task.files:
         limits = {column.id: thetas[column.id].theta for column in task.fields}
         try:
-            reading = read_parquet(file.path, file.size, task.fields, limits, io_properties)
+            reading = read_parquet(
+                file.path, file.size, task.fields, limits, io_properties, file.part, file.parts
+            )
         except NeedsEngineError:
             hard.append(file.ordinal)
             continue
         for field_id, sketch in reading.sketches.items():
-            if len(sketch.hashes) or sketch.theta != MAX_THETA:
-                found = InvertedTheta.of(sketch, file.ordinal, task.group_size)
-                thetas[field_id] = InvertedTheta.merge([thetas[field_id], found])
-        costs += Costs(1, reading.chunks, reading.values, reading.bytes_read, reading.reads)
-    return Partial(task.group, thetas, costs, tuple(hard))
+            thetas[field_id].add(sketch, file.ordinal)
+        costs += Costs(int(file.part == 0), reading.chunks, reading.values, reading.bytes_read, reading.reads)
+    found = {field_id: theta.result() for field_id, theta in thetas.items()}
+    return Partial(task.group, found, costs, tuple(hard))

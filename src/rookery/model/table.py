@@ -14,6 +14,7 @@ class Field:
     type: str
     required: bool = False
     repeated: bool = False  # inside a list or a map, where a row has any number of values
+    filled: bool = False  # rows of files that lack the column have a value all the same
     path: tuple[str, ...] = ()  # the parts of the name, which may hold dots themselves
 
     @property

@@ -3,7 +3,16 @@
 `rookery.sketch.kmv` and `rookery.sketch.values` build sketches and are imported by name: they bring numba.
 """
 
-from rookery.sketch.inverted import MAX_FILES, InvertedTheta, union
+from rookery.sketch.inverted import MAX_FILES, InvertedTheta, InvertedThetaBuilder, union
 from rookery.sketch.theta import MAX_THETA, K, ThetaError, ThetaSketch
 
-__all__ = ["MAX_FILES", "MAX_THETA", "InvertedTheta", "K", "ThetaError", "ThetaSketch", "union"]
+__all__ = [
+    "MAX_FILES",
+    "MAX_THETA",
+    "InvertedTheta",
+    "InvertedThetaBuilder",
+    "K",
+    "ThetaError",
+    "ThetaSketch",
+    "union",
+]

@@ -34,7 +34,8 @@ _WIDTHS |= {"timestamp_ns": 8, "timestamptz_ns": 8}
 def add_arrow(builder: ThetaBuilder, type_name: str, array: pa.Array) -> None:
     """Add the values of an Arrow array of the Iceberg type *type_name*; nulls are passed over."""
     if pa.types.is_dictionary(array.type):
-        array = pc.take(array.dictionary, pc.unique(array.indices.drop_null()))
+        array = pc.take(_no_view(array.dictionary), pc.unique(array.indices.drop_null()))
+    array = _no_view(array)
     if array.null_count:
         array = array.drop_null()
     if not len(array):
@@ -51,6 +52,13 @@ def add_arrow(builder: ThetaBuilder, type_name: str, array: pa.Array) -> None:
         _add_fixed_binary(builder, array)
     else:
         _add_numbers(builder, kind, array)
+
+
+def _no_view(array: pa.Array) -> pa.Array:
+    """Views, as which Rust's writers have texts read, are not taken by Arrow's other functions."""
+    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+        return array.cast(pa.large_binary())
+    return array
 
 
 def _add_variable(builder: ThetaBuilder, array: pa.Array) -> None:

@@ -30,4 +30,5 @@ def _leaf(field: NestedField, path: tuple[str, ...], repeated: bool) -> Iterator
         for part in (kind.key_field, kind.value_field):
             yield from _leaf(part, (*path, part.name), True)
     else:
-        yield Field(field.field_id, ".".join(path), str(kind), field.required, repeated, path)
+        filled = field.initial_default is not None
+        yield Field(field.field_id, ".".join(path), str(kind), field.required, repeated, filled, path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
 
 from rookery.model import Field, Snapshot, TableName, UsageError
 from rookery.tables.iceberg.files import readable
@@ -72,14 +74,30 @@ class IcebergTable:
             current = self.snapshots.get(current.parent_id) if current.parent_id is not None else None
 
     def schema(self, snapshot: Snapshot | None = None) -> Schema:
-        """Return the schema of a snapshot, or the current one."""
-        if snapshot is None or snapshot.schema_id is None:
+        """Return the schema of a snapshot, or the current one.
+
+        The current snapshot is read with the current schema, as engines do: columns may have been renamed,
+        added or promoted since it was written.
+        """
+        current = self.table.metadata.current_snapshot_id
+        if snapshot is None or snapshot.schema_id is None or snapshot.id == current:
             return self.table.schema()
         return self.table.schemas().get(snapshot.schema_id, self.table.schema())
 
     def fields(self, snapshot: Snapshot | None = None) -> tuple[Field, ...]:
-        """Return the leaf columns."""
-        return leaves(self.schema(snapshot))
+        """Return the leaf columns.
+
+        Files taken over from Hive may lack the columns that they are partitioned by; their values stand in
+        the partition.
+        """
+        identity = {
+            field.source_id
+            for spec in self.table.specs().values()
+            for field in spec.fields
+            if isinstance(field.transform, IdentityTransform)
+        }
+        found = leaves(self.schema(snapshot))
+        return tuple(replace(field, filled=True) if field.id in identity else field for field in found)
 
     def manifests(self, snapshot: Snapshot) -> list[ManifestFile]:
         """Return a snapshot's manifests, of data and of deletes."""
