@@ -7,10 +7,11 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -26,6 +27,7 @@ class Effort:
     rounds: int
     seconds: float
     scale: float
+    data: Path = Path("build/bench")  # what is slow to make is kept here between runs
 
     @classmethod
     def full(cls) -> Effort:
@@ -61,9 +63,38 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         said = {None: "", True: "yes", False: "no"}[self.reached]
-        target = "" if self.target is None else f"≥ {self.target:g}"
+        target = "" if self.target is None else f"≥ {self.target:.3g}"
         times = (spell(self.rookery_seconds), spell(self.peer_seconds))
         return self.what, self.data, times[0], self.peer, times[1], f"{self.ratio:.2f}", target, said
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self) | {"ratio": round(self.ratio, 4), "reached": self.reached}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number with a limit of its own, with or without a peer's beside it: bytes, errors, absolute times."""
+
+    what: str
+    data: str
+    value: float
+    unit: str
+    limit: float | None = None
+    peer: str = ""
+    peer_value: float | None = None
+
+    @property
+    def reached(self) -> bool | None:
+        return None if self.limit is None else self.value <= self.limit
+
+    def cells(self) -> tuple[str, ...]:
+        theirs = "" if self.peer_value is None else amount(self.peer_value, self.unit)
+        limit = "" if self.limit is None else f"≤ {amount(self.limit, self.unit)}"
+        said = {None: "", True: "yes", False: "no"}[self.reached]
+        return self.what, self.data, amount(self.value, self.unit), self.peer, theirs, "", limit, said
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self) | {"reached": self.reached}
 
 
 def spell(seconds: float) -> str:
@@ -72,6 +103,18 @@ def spell(seconds: float) -> str:
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
+
+
+def amount(value: float, unit: str) -> str:
+    """Say a number of something: seconds, bytes, or a share."""
+    if unit == "s":
+        return spell(value) if value else "0 s"
+    if unit == "share":
+        return f"{value:.2%}"
+    for name, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if unit == "bytes" and value >= size:
+            return f"{value / size:.4g} {name}"
+    return f"{value:g} {unit}"
 
 
 def compare(
@@ -124,13 +167,20 @@ class Report:
     python: str
     cpus: int
     packages: dict[str, str]
-    rows: tuple[Row, ...]
+    rows: tuple[Row | Measure, ...]
 
     @classmethod
-    def of(cls, name: str, title: str, effort: Effort, rows: Iterable[Row]) -> Report:
-        packages = {package: version(package) for package in PACKAGES}
+    def of(
+        cls,
+        name: str,
+        title: str,
+        effort: Effort,
+        rows: Iterable[Row | Measure],
+        packages: Sequence[str] = PACKAGES,
+    ) -> Report:
+        versions = {package: version(package) for package in packages}
         python = f"{platform.python_implementation()} {platform.python_version()}"
-        return cls(name, title, effort == Effort.quick(), python, os.cpu_count() or 1, packages, tuple(rows))
+        return cls(name, title, effort.scale < 1, python, os.cpu_count() or 1, versions, tuple(rows))
 
     def show(self) -> None:
         table = Table(*HEAD, title=self.title)
@@ -142,9 +192,7 @@ class Report:
     def write(self, folder: Path) -> None:
         """Keep the report as JSON for programs and as Markdown for people."""
         folder.mkdir(parents=True, exist_ok=True)
-        document = asdict(self)
-        for row, kept in zip(self.rows, document["rows"], strict=True):
-            kept |= {"ratio": round(row.ratio, 4), "reached": row.reached}
+        document = asdict(self) | {"rows": [row.document() for row in self.rows]}
         (folder / f"{self.name}.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
         (folder / f"{self.name}.md").write_text(self.markdown())
 
@@ -155,6 +203,6 @@ class Report:
         measured = f"{self.python}, {self.cpus} CPUs; {packages}."
         quick = "\n\nA quick run: these numbers say that it runs, and nothing else." if self.quick else ""
         return (
-            f"# {self.title}\n\nRatio: the peer's time by Rookery's; above 1, Rookery is faster. "
-            f"Best of several rounds, both warm.\n\n{table}\n\n{measured}{quick}\n"
+            f"# {self.title}\n\nRatio: the peer's time by Rookery's; above 1, Rookery is faster. Best of "
+            f"several rounds, both warm, unless a row says otherwise.\n\n{table}\n\n{measured}{quick}\n"
         )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.__main__ import NAMES, main
-from benchmarks.harness import Effort, Row, compare, spell
+from benchmarks.harness import Effort, Measure, Report, Row, amount, compare, spell
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def test_quick_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,3 +56,37 @@ def test_spell() -> None:
         "45.6 µs",
         "70 ns",
     ]
+
+
+@pytest.mark.parametrize(("limit", "reached"), [(None, ""), (2, "yes"), (1.5, "no")])
+def test_a_measure_has_a_limit(limit: float | None, reached: str) -> None:
+    measure = Measure("w", "d", 2, "bytes", limit)
+    assert (measure.cells()[2], measure.cells()[-1]) == ("2 bytes", reached)
+    assert measure.document()["value"] == 2
+
+
+def test_rows_and_measures_share_a_report(tmp_path: Path) -> None:
+    rows = (Row("w", "d", 1.0, "p", 2.0, None), Measure("m", "d", 0.01, "share", 0.02, "p", 0.03))
+    Report.of("name", "Title", Effort.full(), rows, ["rookery"]).write(tmp_path)
+    assert [row["what"] for row in json.loads((tmp_path / "name.json").read_text())["rows"]] == ["w", "m"]
+    assert "| m | d | 1.00% | p | 3.00% |  | ≤ 2.00% | yes |" in (tmp_path / "name.md").read_text()
+
+
+def test_amount() -> None:
+    cases = [(2, "s"), (0, "s"), (0.5, "share"), (3 << 20, "bytes"), (7, "bytes")]
+    assert [amount(*case) for case in cases] == ["2 s", "0 s", "50.00%", "3 MiB", "7 bytes"]
+
+
+def test_collect_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """The parts that need no second JVM, on a handful of rows."""
+    from benchmarks.collect import full, growth
+    from benchmarks.collect.data import open_bench
+
+    effort = Effort(rounds=1, seconds=0, scale=0.0005, data=tmp_path)
+    bench = open_bench(effort)
+    found = [*full.rows(bench, effort), *growth.rows(bench, effort)]
+    peers = {row.peer.split(",")[0] for row in found if isinstance(row, Row)}
+    assert peers == {"DuckDB approx_count_distinct", "Iceberg compute_table_stats", "the same", "a full run"}
+    measures = [row for row in found if isinstance(row, Measure)]
+    assert len(measures) == len(full.CHECKED) + 2 * len(growth.COUNTS)
+    assert all(row.reached for row in measures)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -173,6 +174,42 @@ class IcebergJava:
         for file in delete_files:
             delta.addDeletes(file)
         delta.commit()
+
+    def planned_deletes(self, name: str) -> dict[str, set[tuple[str, int]]]:
+        """For each data file of a scan, the delete files (and offsets in them) that Java attaches to it."""
+        copy_of = self._iceberg.relocated.com.google.common.collect.ImmutableList.copyOf
+        found = {}
+        for task in copy_of(self.table(name).newScan().planFiles()):
+            deletes = {(file.location(), file.contentOffset() or 0) for file in task.deletes()}
+            found[task.file().location()] = deletes
+        return found
+
+    def equality_deletes(
+        self, name: str, path: str, columns: Sequence[str], rows: int, partition: str = ""
+    ) -> Any:
+        """Describe a Parquet file of deleted values, in a partition (`part=1`) if the table has them."""
+        table = self.table(name)
+        ids = self._spark.sparkContext._gateway.new_array(self._jvm.int, len(columns))
+        for position, column in enumerate(columns):
+            ids[position] = table.schema().findField(column).fieldId()
+        builder = self._iceberg.FileMetadata.deleteFileBuilder(table.spec())
+        if partition:
+            builder = builder.withPartitionPath(partition)
+        return (
+            builder.ofEqualityDeletes(ids)
+            .withFormat("parquet")
+            .withPath(path)
+            .withFileSizeInBytes(Path(path).stat().st_size)
+            .withRecordCount(rows)
+            .build()
+        )
+
+    def add_column_with_default(self, name: str, column: str, value: int) -> None:
+        """Add a column that rows written before it have a value in."""
+        kind = self._iceberg.types.Types.IntegerType.get()
+        literal = self._iceberg.expressions.Literal.of(value)
+        self.table(name).updateSchema().addColumn(column, kind, None, literal).commit()
+        self._spark.catalog.refreshTable(name)
 
     def register_statistics(self, name: str, snapshot_id: int, written: WrittenFile) -> None:
         """Make a written file the statistics of a snapshot; Java reads the blobs' metadata itself."""

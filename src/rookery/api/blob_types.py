@@ -10,8 +10,6 @@ from rookery.puffin.deletion_vector import REFERENCED_DATA_FILE
 from rookery.puffin.verify import PAYLOAD_CHECKS, PayloadCheck
 from rookery.sketch import InvertedTheta, ThetaSketch
 from rookery.sketch.blob_types import INVERTED_THETA_V1, KLL_V1, TABLE_THETA_V1, TOP_K_V1
-from rookery.sketch.frequent import Frequent
-from rookery.sketch.quantiles import Quantiles
 
 NDV = "ndv"
 
@@ -49,6 +47,8 @@ def summarize_inverted_theta(blob: BlobMetadata, payload: bytes, file: str) -> S
 
 def summarize_quantiles(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
     """The median, and of how many rows."""
+    from rookery.sketch.quantiles import Quantiles  # brings pyarrow, which other blobs do without
+
     quantiles = Quantiles.decode(payload, place=Place(file, blob.offset))
     median = quantiles.at([0.5])
     return {
@@ -60,6 +60,8 @@ def summarize_quantiles(blob: BlobMetadata, payload: bytes, file: str) -> Summar
 
 def summarize_frequent(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
     """The most frequent values."""
+    from rookery.sketch.frequent import Frequent  # brings pyarrow, which other blobs do without
+
     frequent = Frequent.decode(payload, place=Place(file, blob.offset))
     top = ", ".join(f"{value} ({count.value:,.0f})" for value, count in frequent.top(3))
     return {"most_frequent": top or "none", "rows": frequent.count}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +60,9 @@ def keep(
         rows[0],
     )
     state = State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
+    # What was left out while files came and went is not known of this snapshot, though its segments stay.
+    complete = state.complete((*table.fields(work.snapshot), *work.fields))
+    state = replace(state, thetas={number: state.thetas[number] for number in types if number in complete})
     state = merge_tiers(store, state)
     store.write_state(state)
     return state

@@ -60,13 +60,13 @@ def file_keys(paths: Sequence[str], deletes: Sequence[str]) -> pa.Array:
     )
 
 
-def coverage(keys: pa.Array, state: State | None, field_id: int | None = None) -> NDArray[np.bool_]:
+def coverage(keys: pa.Array, state: State | None, column: Field | None = None) -> NDArray[np.bool_]:
     """Return which of the files are described by *state*, for one column or at all."""
     if state is None or not len(keys):
         return np.zeros(len(keys), bool)
     known = state.files
-    if field_id is not None:
-        having = [number for number, entry in enumerate(state.index.segments) if field_id in entry.field_ids]
+    if column is not None:
+        having = [number for number, entry in enumerate(state.index.segments) if entry.describes(column)]
         known = known.filter(pc.is_in(known["segment"], pa.array(having, pa.int32())))
     found: NDArray[np.bool_] = pc.is_in(keys, value_set=known["key"].combine_chunks()).to_numpy(False)
     return found
@@ -77,10 +77,7 @@ def groups(files: pa.Table, keys: pa.Array, fields: Sequence[Field], state: Stat
     lacking = np.zeros((files.num_rows, len(fields)), bool)
     for column, field in enumerate(fields):
         usable = state is not None and _usable(state, field)
-        covered = coverage(keys, state, field.id) if usable else np.zeros(files.num_rows, bool)
-        if state is not None and field.id > state.index.last_column_id and not field.filled:
-            covered = coverage(keys, state)  # a column younger than the state is in none of its files
-        lacking[:, column] = ~covered
+        lacking[:, column] = ~coverage(keys, state, field) if usable else True
     found: list[Group] = []
     patterns, inverse = np.unique(lacking, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
@@ -95,7 +92,7 @@ def groups(files: pa.Table, keys: pa.Array, fields: Sequence[Field], state: Stat
 
 def _usable(state: State, field: Field) -> bool:
     """A column whose type was promoted has other bytes now, so its old hashes are of no use."""
-    return state.index.types.get(field.id) == field.type
+    return state.index.types.get(field.id, field.type) == field.type
 
 
 def tasks(

@@ -68,25 +68,31 @@ def _build_upon(
     store.check(state)
     live = live_files(table, snapshot, state, decode_all=False)
     base = _surviving(store, state, live)
-    state = _forget(state, [field_id for field_id, sketch in base.items() if _starved(sketch, live)], fields)
+    starved = [field_id for field_id, sketch in base.items() if _starved(sketch, live)]
+    state = _forget(state, starved, table.fields(snapshot))
     base = {field_id: sketch for field_id, sketch in base.items() if field_id in state.index.types}
-    if not live.decoded_all and _lacks_columns(state, fields):
+    if not live.decoded_all and _lacks_columns(state, live, fields):
         live = live_files(table, snapshot, state, decode_all=True)
     groups = plan.groups(live.decoded, live.keys, fields, state)
     return Work(snapshot, fields, state, live, base, groups, state.index.rows)
 
 
 def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:
-    """Each column's sketch over the state's files that live on; segments are read only if some do not."""
-    if not live.removed:
-        return state.thetas
-    parts: dict[int, list[ThetaSketch]] = {field_id: [] for field_id in state.index.types}
-    alive = State(state.index, state.files.take(pa.array(live.carried)))
+    """Each column's sketch over the state's files that live on.
+
+    Segments are read only if some files do not, or if a column was left out when its files last changed.
+    """
+    wanted = state.index.types.keys() - (set() if live.removed else state.thetas.keys())
+    parts: dict[int, list[ThetaSketch]] = {field_id: [] for field_id in wanted}
+    alive = replace(state, files=state.files.take(pa.array(live.carried)))
     for number, entry in enumerate(state.index.segments):
+        mask, known = alive.live(number), wanted.intersection(entry.field_ids)
+        if not known or not mask.any():  # a dead segment takes its θ along
+            continue
         with store.open_segment(entry.name) as segment:
-            for field_id, theta in segment.thetas(frozenset(entry.field_ids)).items():
-                parts[field_id].append(theta.sketch(alive.live(number)))
-    return {field_id: union(sketches) for field_id, sketches in parts.items()}
+            for field_id, theta in segment.thetas(frozenset(known)).items():
+                parts[field_id].append(theta.sketch(mask))
+    return {**state.thetas, **{field_id: union(sketches) for field_id, sketches in parts.items()}}
 
 
 def _starved(sketch: ThetaSketch, live: Live) -> bool:
@@ -107,13 +113,13 @@ def _forget(state: State, starved: Sequence[int], fields: Sequence[Field]) -> St
         for entry in state.index.segments
     )
     kept = {field_id: kind for field_id, kind in state.index.types.items() if field_id not in gone}
-    return State(replace(state.index, segments=segments, types=kept), state.files, state.thetas)
+    return replace(state, index=replace(state.index, segments=segments, types=kept))
 
 
-def _lacks_columns(state: State, fields: Sequence[Field]) -> bool:
-    return any(
-        field.id not in state.index.types and field.id <= state.index.last_column_id for field in fields
-    )
+def _lacks_columns(state: State, live: Live, fields: Sequence[Field]) -> bool:
+    """Whether of a file that the state knows some column is still to be read."""
+    alive = replace(state, files=state.files.take(pa.array(live.carried)))
+    return not {field.id for field in fields} <= alive.complete(fields)
 
 
 def differs(work: Work, wants: RowWants) -> bool:

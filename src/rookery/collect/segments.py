@@ -43,7 +43,8 @@ def write_groups(
         parts = [found] if found is not None else []
         if by_engine:
             parts.append(run_engine(spark, table.name, work.snapshot.id, group, by_engine))
-        written[group.number] = _write(store, work, group, merge(parts))
+        youngest = table.table.metadata.last_column_id
+        written[group.number] = _write(store, work, group, merge(parts), youngest)
 
     for partial in run(spark, tasks, store.io_properties, progress):
         finish(work.groups[partial.group], partial)
@@ -63,7 +64,7 @@ def _hard(group: plan.Group) -> Sequence[int]:
     ]
 
 
-def _write(store: Store, work: Work, group: plan.Group, partial: Partial) -> Written:
+def _write(store: Store, work: Work, group: plan.Group, partial: Partial, last_column_id: int) -> Written:
     location = store.segment_path()
     write_segment(
         location,
@@ -73,6 +74,7 @@ def _write(store: Store, work: Work, group: plan.Group, partial: Partial) -> Wri
         sequence_number=work.snapshot.sequence_number,
         io_properties=store.io_properties,
     )
-    entry = SegmentEntry(location.rpartition("/")[2], group.files.num_rows, tuple(sorted(partial.thetas)))
+    name, known = location.rpartition("/")[2], tuple(sorted(partial.thetas))
+    entry = SegmentEntry(name, group.files.num_rows, known, last_column_id)
     sketches = {field_id: theta.sketch() for field_id, theta in partial.thetas.items()}
     return Written(entry, sketches, partial.costs)

@@ -33,7 +33,7 @@ from rookery.collect.live import Live, live_files
 from rookery.model import Certainty, Estimate, Field, Snapshot
 from rookery.sketch import ThetaSketch, union
 from rookery.store import State, Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
 
 _IN_BYTE_ORDER = (StringType, BinaryType, FixedType, UUIDType)
 _NUMBERS: Mapping[type[PrimitiveType], np.dtype[Any]] = {
@@ -87,7 +87,8 @@ def summarize(
 ) -> TableSummary:
     """Sum up a snapshot from *state* and the manifests that it has not seen; no data is read."""
     live = live_files(table, snapshot, state, decode_all=False)
-    parts = _parts(store, state, live, wanted)
+    groups = declared_groups(state, table.fields(snapshot)) if state is not None else []
+    parts = _parts(store, state, live, wanted, (*table.fields(snapshot), *groups))
     zone_maps = pa.concat_tables([part.zone_map for part in parts], promote_options="default")
     # A file that is in two segments, for different columns, is counted once.
     first = _first_of_each(zone_maps["path"].combine_chunks())
@@ -99,12 +100,13 @@ def summarize(
         _column(field, schema.find_type(field.id), zone_map, rows, parts, whole)  # type: ignore[arg-type]
         for field in table.fields(snapshot)
     ]
-    groups = declared_groups(state, table.fields(snapshot)) if state is not None else []
     known = [_group(field, rows, parts, whole) for field in groups]
     return TableSummary(zone_map.num_rows, rows, (*columns, *known))
 
 
-def _parts(store: Store, state: State | None, live: Live, wanted: FileTest | None) -> list[_Part]:
+def _parts(
+    store: Store, state: State | None, live: Live, wanted: FileTest | None, fields: Sequence[Field]
+) -> list[_Part]:
     known = pa.array([], pa.binary(16))
     parts: list[_Part] = []
     if state is not None:
@@ -116,16 +118,26 @@ def _parts(store: Store, state: State | None, live: Live, wanted: FileTest | Non
                 if wanted is not None:
                     mask &= wanted(segment.zone_map)
                 sketches: dict[int, ThetaSketch] = {}
-                if wanted is not None or live.removed:
+                if mask.any() and (wanted is not None or live.removed or not state.is_whole):
                     thetas = segment.thetas(frozenset(entry.field_ids))
                     sketches = {field_id: theta.sketch(mask) for field_id, theta in thetas.items()}
-                parts.append(
-                    _Part(segment.zone_map.filter(pa.array(mask)), sketches, frozenset(entry.field_ids))
-                )
+                known_ids = frozenset(field.id for field in fields if entry.describes(field))
+                parts.append(_Part(segment.zone_map.filter(pa.array(mask)), sketches, known_ids))
     fresh = live.decoded.filter(pc.invert(pc.is_in(live.keys, value_set=known)))
     if wanted is not None:
         fresh = fresh.filter(pa.array(wanted(fresh)))
     return [*parts, _Part(fresh, {}, frozenset())]
+
+
+def _rows_of(parts: Sequence[_Part]) -> int:
+    """The rows of the files of these parts; a file that is in two of them is counted once."""
+    files = pa.concat_tables(
+        [
+            FILE_SCHEMA.empty_table().select(["path", "rows"]),
+            *(part.zone_map.select(["path", "rows"]) for part in parts),
+        ]
+    )
+    return int(files["rows"].to_numpy()[_first_of_each(files["path"].combine_chunks())].sum())
 
 
 def _first_of_each(paths: pa.Array) -> NDArray[np.bool_]:
@@ -167,14 +179,11 @@ def _distinct(
     field: Field, rows: int, parts: Sequence[_Part], whole: Mapping[int, ThetaSketch] | None
 ) -> tuple[Estimate | None, float]:
     """The number of distinct values of a column or a group, and the share of rows that it describes."""
-    covered = sum(
-        int(pc.sum(part.zone_map["rows"]).as_py() or 0) for part in parts if field.id in part.field_ids
-    )
-    if whole is not None:
-        sketch = whole.get(field.id)
-    else:
-        found = [part.sketches[field.id] for part in parts if field.id in part.sketches]
-        sketch = union(found) if found else None
+    describing = [part for part in parts if field.id in part.field_ids or not part.zone_map.num_rows]
+    covered = rows if len(describing) == len(parts) else _rows_of(describing)
+    sketch = whole.get(field.id) if whole is not None else None
+    if sketch is None and any(field.id in part.field_ids for part in parts):
+        sketch = union(part.sketches[field.id] for part in parts if field.id in part.sketches)
     return _estimate(sketch, covered, rows), covered / rows if rows else 1.0
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rookery.model import FormatError, Place
+from rookery.model import Field, FormatError, Place
 from rookery.puffin import Blob, BlobMetadata, open_puffin
 from rookery.sketch import ThetaSketch
 from rookery.sketch.blob_types import KLL_V1, TABLE_THETA_V1, TOP_K_V1
@@ -28,6 +28,7 @@ PREFIX = "state-"
 SUFFIX = ".puffin"
 _NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
 VERSION = 1
+_NO_COLUMN_IS_YOUNGER = 2**31 - 1
 
 FILES_SCHEMA = pa.schema(
     [
@@ -51,6 +52,11 @@ class SegmentEntry:
     name: str
     files: int
     field_ids: tuple[int, ...]
+    last_column_id: int = _NO_COLUMN_IS_YOUNGER  # the table's when the files were read
+
+    def describes(self, column: Field) -> bool:
+        """Whether all is known of a column: its values, or that it is too young to have any here."""
+        return column.id in self.field_ids or (column.id > self.last_column_id and not column.filled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,28 @@ class State:
     thetas: Mapping[int, ThetaSketch] = field(default_factory=dict)
     quantiles: Mapping[int, Quantiles] = field(default_factory=dict)
     frequent: Mapping[int, Frequent] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each column that was ever collected is known of this very snapshot."""
+        return self.index.types.keys() <= self.thetas.keys()
+
+    def complete(self, columns: Sequence[Field]) -> set[int]:
+        """Return the ids of those columns of which every live file is described."""
+        keys = self.files["key"].combine_chunks().dictionary_encode()
+        codes, segments = keys.indices.to_numpy(), self.files["segment"].to_numpy()
+        found: dict[frozenset[int], bool] = {frozenset(range(len(self.index.segments))): True}
+        complete = set()
+        for column in columns:
+            having = frozenset(
+                number for number, entry in enumerate(self.index.segments) if entry.describes(column)
+            )
+            if having not in found:  # many columns have the same segments
+                described = np.isin(segments, list(having))
+                found[having] = len(np.unique(codes[described])) == len(keys.dictionary)
+            if found[having] and self.index.types.get(column.id, column.type) == column.type:
+                complete.add(column.id)
+        return complete
 
     def with_segments(self, segments: tuple[SegmentEntry, ...], files: pa.Table) -> State:
         """Return the state with its files described by other segments."""

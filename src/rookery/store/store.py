@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -54,17 +54,18 @@ class Store:
     def states(self) -> list[tuple[int, int, str]]:
         """Return sequence number, snapshot id and name of every state, newest last."""
         found = ((parse_state_name(name), name) for name in self.names(state.PREFIX, state.SUFFIX))
-        return sorted((*parsed, name) for parsed, name in found if parsed is not None)
+        known = [(*parsed, name) for parsed, name in found if parsed is not None]
+        return sorted(known, key=_age)  # by time too: in version 1 all sequence numbers are 0
 
-    def newest(self, preferred: Collection[int]) -> Iterator[tuple[str, State]]:
-        """Yield the readable states, best first: of *preferred* snapshots, newest first, then others.
+    def newest(self, preferred: Sequence[int]) -> Iterator[tuple[str, State]]:
+        """Yield the readable states, best first: of *preferred* snapshots in their order, then others.
 
         Files are known by path and deletes, which do not change; so a state of any snapshot serves as a base.
         """
-        ordered = sorted(
-            self.states(), key=lambda found: (found[1] in preferred, found[0], found[2]), reverse=True
-        )
-        for _, _, name in ordered:
+        rank = {snapshot: number for number, snapshot in enumerate(preferred)}
+        others = len(rank)
+        latest_first = self.states()[::-1]
+        for _, _, name in sorted(latest_first, key=lambda found: rank.get(found[1], others)):
             try:
                 yield name, read_state(self.path(name), self.io_properties)
             except RookeryError as error:
@@ -147,12 +148,22 @@ class Store:
 
     def _make_folder(self) -> None:
         if scheme_of(self.location) is None:
-            os.makedirs(local_path(self.location), exist_ok=True)
+            try:
+                os.makedirs(local_path(self.location), exist_ok=True)
+            except OSError as error:
+                raise StorageError(
+                    f"{self.location}: {error.strerror}", hint=f"set the table's property {LOCATION_PROPERTY}"
+                ) from error
 
 
 def _old(name: str, grace: float) -> bool:
     written = segment.written_at(name)
     return written is None or written < time.time() - grace
+
+
+def _age(found: tuple[int, int, str]) -> tuple[int, str]:
+    """By what states are ordered: the sequence number, then the time in the last part of the name."""
+    return found[0], found[2].rpartition("-")[2]
 
 
 def _superseded(states: list[tuple[int, int, str]]) -> list[str]:

@@ -103,7 +103,8 @@ def _merge(
         sequence_number=state.index.sequence_number,
         io_properties=store.io_properties,
     )
-    return SegmentEntry(location.rpartition("/")[2], total, parts[0][0].field_ids)
+    youngest = max(entry.last_column_id for entry, _ in parts)
+    return SegmentEntry(location.rpartition("/")[2], total, parts[0][0].field_ids, youngest)
 
 
 def _renumbered(

@@ -83,26 +83,27 @@ def register_statistics(spark: SparkSession, name: TableName, snapshot_id: int, 
     Only theta blobs are registered: PyIceberg refuses tables that register a type it does not know.
     """
     jvm: Any = spark._jvm
-    iceberg = jvm.org.apache.iceberg
-    blobs = jvm.java.util.ArrayList()
+    # Each dot in the name of a class is a question to the JVM: asked once here, not once a blob.
+    new_list, new_map = jvm.java.util.ArrayList, jvm.java.util.HashMap
+    new_blob = jvm.org.apache.iceberg.GenericBlobMetadata
+    blobs = new_list()
     for blob in written.metadata.blobs:
         if blob.type == THETA_V1:
-            fields = jvm.java.util.ArrayList()
+            fields, properties = new_list(), new_map()
             for field_id in blob.fields:
                 fields.add(field_id)
-            properties = jvm.java.util.HashMap()
             for key, value in blob.properties.items():
                 properties.put(key, value)
-            blobs.add(
-                iceberg.GenericBlobMetadata(
-                    blob.type, blob.snapshot_id, blob.sequence_number, fields, properties
-                )
-            )
-    file = iceberg.GenericStatisticsFile(
+            blobs.add(new_blob(blob.type, blob.snapshot_id, blob.sequence_number, fields, properties))
+    file = jvm.org.apache.iceberg.GenericStatisticsFile(
         snapshot_id, written.location, written.size, written.footer_size, blobs
     )
     for attempt in range(_ATTEMPTS):
         table = load_java_table(spark, name)
+        if table.snapshot(snapshot_id) is None:  # Java would register them all the same
+            raise CatalogError(
+                f"snapshot {snapshot_id} of {name} has expired under the run", hint="run analyze again"
+            )
         try:
             table.updateStatistics().setStatistics(file).commit()
         except Exception as error:  # py4j wraps whatever Java throws
@@ -130,6 +131,11 @@ def staged(
     """Give a DataFrame over exactly these data files, deletes applied by Iceberg's own reader."""
     jvm: Any = spark._jvm
     table = load_java_table(spark, name)
+    if _has_another_schema(table, snapshot_id):
+        # Staged files are read with the table's current schema; only time travel brings back the old one.
+        frame = spark.read.option("versionAsOf", snapshot_id).table(str(name))
+        yield frame.where(frame["_file"].isin(list(paths)))
+        return
     wanted = jvm.java.util.ArrayList()
     for path in paths:
         wanted.add(path)
@@ -141,6 +147,14 @@ def staged(
         yield spark.read.format("iceberg").load(key)
     finally:
         _call(spark, "unstage", table, key)
+
+
+def _has_another_schema(table: Any, snapshot_id: int) -> bool:
+    """Whether the columns of an old snapshot are not those of now."""
+    if table.currentSnapshot() is not None and table.currentSnapshot().snapshotId() == snapshot_id:
+        return False
+    snapshot = table.snapshot(snapshot_id)
+    return snapshot is not None and snapshot.schemaId() not in (None, table.schema().schemaId())
 
 
 def _call(spark: SparkSession, name: str, *arguments: Any) -> Any:

@@ -1,0 +1,3 @@
+from tests.interop.conftest import java, new_table
+
+__all__ = ["java", "new_table"]
