@@ -303,6 +303,20 @@ def test_promoted_columns(spark: SparkSession, lake: Lake, new_table: NewTable) 
     analyst.exact()
 
 
+def test_a_promoted_column_in_a_group(analyst: Analyst) -> None:
+    """Files of both types, of which one is read by the engine: the same pairs all over."""
+    analyst.sql("ALTER TABLE TABLE_NAME ALTER COLUMN part TYPE bigint")
+    analyst.append(0)
+    analyst.append(40)
+    analyst.sql("DELETE FROM TABLE_NAME WHERE id = 1000 OR id = 0")
+    report = analyst.analyze(together=[["part", "word"]])
+    assert set(report.chunks) == {"pages", "arrow", "engine"}
+    exact = analyst.spark.sql(f"SELECT count(DISTINCT part, word) FROM {analyst.name}").first()
+    assert report.columns[-1].ndv == exact[0]
+    analyst.sql("ALTER TABLE TABLE_NAME ALTER COLUMN part FIRST")
+    assert not analyst.analyze().files_read
+
+
 def test_a_promoted_column_that_is_left_out(analyst: Analyst) -> None:
     analyst.analyze()
     analyst.sql("ALTER TABLE TABLE_NAME ALTER COLUMN part TYPE bigint")

@@ -27,7 +27,7 @@ COLUMNS = "id bigint, part int, i int, f float, d decimal(9, 2), word string, s 
 PROMOTIONS = {"i": "bigint", "f": "double", "d": "decimal(18, 2)", "s.x": "bigint"}
 # The same steps on every machine and every day; a failure shows as it is, for to shrink it takes minutes.
 few = settings(
-    max_examples=6,
+    max_examples=10,
     stateful_step_count=8,
     derandomize=True,
     deadline=None,

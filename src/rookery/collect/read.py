@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from rookery.collect.arrow import leaf_array
 from rookery.collect.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
 from rookery.collect.parquet.pages import UnreadablePagesError, read_chunk
-from rookery.collect.together import is_group, member_ids
+from rookery.collect.together import is_group, member_ids, member_types
 from rookery.model import Field, Place
 from rookery.sketch import ThetaSketch
 from rookery.sketch.joint import add_joint
@@ -115,9 +115,9 @@ def _read_group(
 
 def add_group(builder: ThetaBuilder, group: Field, columns: Mapping[int, pa.Array]) -> None:
     """Add a group's rows from its members' arrays, by field id; a missing member is null throughout."""
-    ids = member_ids(group.type)
-    if all(number in columns for number in ids):
-        add_joint(builder, [columns[number] for number in ids])
+    types = member_types(group.type)
+    if all(number in columns for number in types):
+        add_joint(builder, list(types.values()), [columns[number] for number in types])
 
 
 def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, builder: ThetaBuilder) -> bool:

@@ -156,7 +156,9 @@ def collect_rows(
         with staged(spark, name, snapshot_id, hard) as frame, on_spark(spark):
             if frame is not None:
                 roots = list(dict.fromkeys(column.parts[0] for column in wants.fields))
-                read = frame.selectExpr(*map(quote_part, roots)).mapInArrow(_engine_mapper(wants), _SCHEMA)
+                # PySpark trips over names with dots, so columns travel under numbers.
+                columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
+                read = frame.selectExpr(*columns).mapInArrow(_engine_mapper(wants, roots), _SCHEMA)
                 found = found.merge(_gather(read, wants))
     return found
 
@@ -185,15 +187,18 @@ def _plain_mapper(
     return read
 
 
-def _engine_mapper(wants: RowWants) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _engine_mapper(
+    wants: RowWants, roots: Sequence[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()
         found = RowSketches.empty(wants)
         for batch in batches:
             found.rows += batch.num_rows
+            named = batch.rename_columns(list(roots))
             for column in wants.fields:
                 root, *path = column.parts
-                found.add(wants, column, leaf_array(batch.column(root), path))
+                found.add(wants, column, leaf_array(named.column(root), path))
         yield found.batch()
 
     return read

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from rookery.model import Field, UsageError
 
 _PREFIX = "joint("
-_MEMBER = re.compile(r"(-?\d+):")
+_MEMBER = re.compile(r"(-?\d+):(\w+(?:\([^)]*\)|\[\d+\])?)")
 
 
 def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
@@ -48,4 +48,13 @@ def member_ids(type_name: str) -> tuple[int, ...]:
     >>> member_ids("joint(1:long, 3:decimal(9, 2))")
     (1, 3)
     """
-    return tuple(int(number) for number in _MEMBER.findall(type_name))
+    return tuple(member_types(type_name))
+
+
+def member_types(type_name: str) -> dict[int, str]:
+    """Return the types of a group's members, by id.
+
+    >>> member_types("joint(1:long, 3:decimal(9, 2), 4:fixed[3])")
+    {1: 'long', 3: 'decimal(9, 2)', 4: 'fixed[3]'}
+    """
+    return {int(number): kind for number, kind in _MEMBER.findall(type_name)}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.murmur import hash_bytes
+from rookery.sketch.values import in_one_form, no_view
 
 
 @njit(cache=True, nogil=True)
@@ -30,8 +31,9 @@ def _hash_offsets(data: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> Non
         out[i] = hash_bytes(data, offsets[i], offsets[i + 1] - offsets[i])
 
 
-def add_joint(builder: ThetaBuilder, columns: Sequence[pa.Array]) -> None:
-    """Add the rows of *columns*, which are of equal length."""
+def add_joint(builder: ThetaBuilder, types: Sequence[str], columns: Sequence[pa.Array]) -> None:
+    """Add the rows of *columns*, which are of equal length and of these Iceberg types."""
+    columns = [no_view(column) for column in columns]
     whole = columns[0].is_valid()
     for column in columns[1:]:
         whole = pc.and_(whole, column.is_valid())
@@ -39,8 +41,8 @@ def add_joint(builder: ThetaBuilder, columns: Sequence[pa.Array]) -> None:
     if not len(kept[0]):
         return
     rows = np.empty((len(kept[0]), len(kept)), np.uint64)
-    for number, column in enumerate(kept):
-        rows[:, number] = value_hashes(column)
+    for number, (kind, column) in enumerate(zip(types, kept, strict=True)):
+        rows[:, number] = value_hashes(in_one_form(kind, column))
     builder.add_fixed(rows.view(np.uint8).reshape(-1), 0, len(rows), 8 * len(kept))
 
 

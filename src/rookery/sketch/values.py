@@ -34,8 +34,8 @@ _WIDTHS |= {"timestamp_ns": 8, "timestamptz_ns": 8}
 def add_arrow(builder: ThetaBuilder, type_name: str, array: pa.Array) -> None:
     """Add the values of an Arrow array of the Iceberg type *type_name*; nulls are passed over."""
     if pa.types.is_dictionary(array.type):
-        array = pc.take(_no_view(array.dictionary), pc.unique(array.indices.drop_null()))
-    array = _no_view(array)
+        array = pc.take(no_view(array.dictionary), pc.unique(array.indices.drop_null()))
+    array = no_view(array)
     if array.null_count:
         array = array.drop_null()
     if not len(array):
@@ -54,7 +54,7 @@ def add_arrow(builder: ThetaBuilder, type_name: str, array: pa.Array) -> None:
         _add_numbers(builder, kind, array)
 
 
-def _no_view(array: pa.Array) -> pa.Array:
+def no_view(array: pa.Array) -> pa.Array:
     """Views, as which Rust's writers have texts read, are not taken by Arrow's other functions."""
     if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
         return array.cast(pa.large_binary())
@@ -113,6 +113,20 @@ def _add_numbers(builder: ThetaBuilder, kind: str, array: pa.Array) -> None:
     width = _WIDTHS[kind]
     data = np.frombuffer(array.buffers()[1], np.uint8)
     builder.add_fixed(data, array.offset * width, len(array), width)
+
+
+def in_one_form(type_name: str, array: pa.Array) -> pa.Array:
+    """Return an array without nulls as the Arrow type that stands for an Iceberg type, whoever read it."""
+    kind = base_type(type_name)
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if kind in _ARROW and array.type != _ARROW[kind]:
+        return array.cast(_ARROW[kind], safe=False)
+    if kind == "decimal" and not pa.types.is_decimal128(array.type):
+        return array.cast(pa.decimal128(38, array.type.scale))
+    if kind == "uuid" and (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        return _uuid_bytes(array)
+    return array
 
 
 def _fixed(width: int) -> PlainValues:

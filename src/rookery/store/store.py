@@ -21,9 +21,8 @@ log = logging.getLogger(__name__)
 
 LOCATION_PROPERTY = "rookery.location"
 FOLDER_SUFFIX = ".rookery"
-GRACE = (
-    24 * 3600.0
-)  # seconds; longer than a run takes, for others may be about to name what no state names yet
+# In seconds, longer than a run takes: others may be about to name what no state names yet.
+GRACE = 24 * 3600.0
 
 
 def default_location(table_location: str, properties: Mapping[str, str]) -> str:
