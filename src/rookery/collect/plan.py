@@ -15,6 +15,7 @@ from rookery.model import Field
 from rookery.sketch import MAX_FILES
 from rookery.store import State
 
+TASK_BYTES = 256 << 20  # of files; less, so that every core has a task, but not more tasks than that
 SPLIT_BYTES = 64 << 20  # smaller pieces of a file are not worth reading its footer again
 
 
@@ -95,15 +96,13 @@ def _usable(state: State, field: Field) -> bool:
     return state.index.types.get(field.id, field.type) == field.type
 
 
-def tasks(
-    found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[int]], tasks_per_core: int = 2
-) -> list[Task]:
+def tasks(found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[int]]) -> list[Task]:
     """Spread the groups' files over tasks of about equal bytes; a task stays within a group.
 
     *skip* are the ordinals, by group, of files that are read in another way.
     """
     total = sum(int(pc.sum(group.files["size"]).as_py()) for group in found) or 1
-    share = max(total // (parallelism * tasks_per_core), 1)
+    share = max(min(total // parallelism, TASK_BYTES), 1)
     result: list[Task] = []
     for group in found:
         pieces = _pieces(group, share, set(skip.get(group.number, ())))
