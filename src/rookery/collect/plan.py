@@ -15,7 +15,10 @@ from rookery.model import Field
 from rookery.sketch import MAX_FILES
 from rookery.store import State
 
-TASK_BYTES = 256 << 20  # of files; less, so that every core has a task, but not more tasks than that
+# A core has one task, as starting one costs tens of milliseconds, but up to four where they are long; not more,
+# as each sends what it found of every column.
+LONG_TASK_BYTES = 256 << 20
+TASKS_PER_CORE = 4
 SPLIT_BYTES = 64 << 20  # smaller pieces of a file are not worth reading its footer again
 
 
@@ -102,7 +105,7 @@ def tasks(found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[
     *skip* are the ordinals, by group, of files that are read in another way.
     """
     total = sum(int(pc.sum(group.files["size"]).as_py()) for group in found) or 1
-    share = max(min(total // parallelism, TASK_BYTES), 1)
+    share = max(min(total // parallelism, LONG_TASK_BYTES), total // (parallelism * TASKS_PER_CORE), 1)
     result: list[Task] = []
     for group in found:
         pieces = _pieces(group, share, set(skip.get(group.number, ())))
