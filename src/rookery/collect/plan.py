@@ -15,8 +15,8 @@ from rookery.model import Field
 from rookery.sketch import MAX_FILES
 from rookery.store import State
 
-# A core has one task, as starting one costs tens of milliseconds, but up to four where they are long; not more,
-# as each sends what it found of every column.
+# A core has one task, as starting one costs tens of milliseconds, but up to four where they are long; not
+# more, as each sends what it found of every column.
 LONG_TASK_BYTES = 256 << 20
 TASKS_PER_CORE = 4
 SPLIT_BYTES = 64 << 20  # smaller pieces of a file are not worth reading its footer again
