@@ -62,6 +62,9 @@ def _defaults(catalog_name: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "8",
         "spark.sql.warehouse.dir": str(home() / "spark-warehouse"),
+        # Workers keep the memory that they read into: given back, each MiB costs 256 page faults to regain.
+        "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(64 << 20),
+        "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
     }
 
 
