@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from rookery.collect import plan
 from rookery.collect.prepare import Work
 from rookery.collect.rows import RowSketches
 from rookery.collect.segments import Written
 from rookery.sketch import ThetaSketch, union
 from rookery.store import FILES_SCHEMA, RowIndex, SegmentEntry, State, StateIndex, Store, merge_tiers
+from rookery.store.live import file_keys
 from rookery.tables.iceberg import IcebergTable
 
 
@@ -30,7 +30,7 @@ def keep(
     parts = [_carried_rows(work)] if work.state is not None else []
     places = dict(zip(work.live.keys.to_pylist(), work.live.decoded_manifests.tolist(), strict=True))
     for number, group in enumerate(work.groups, len(old)):
-        keys = plan.file_keys(group.files["path"].to_pylist(), group.files["deletes"].to_pylist())
+        keys = file_keys(group.files["path"].to_pylist(), group.files["deletes"].to_pylist())
         parts.append(
             pa.table(
                 [

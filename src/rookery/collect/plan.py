@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -50,18 +49,6 @@ class Task:
     group_size: int
     files: tuple[FileTask, ...]
     fields: tuple[Field, ...]
-
-
-def file_keys(paths: Sequence[str], deletes: Sequence[str]) -> pa.Array:
-    """Return the keys by which files are known: sixteen bytes of a path and its deletes."""
-    digest = hashlib.blake2b
-    return pa.array(
-        [
-            digest(f"{path}\0{attached}".encode(), digest_size=16).digest()
-            for path, attached in zip(paths, deletes, strict=True)
-        ],
-        pa.binary(16),
-    )
 
 
 def coverage(keys: pa.Array, state: State | None, column: Field | None = None) -> NDArray[np.bool_]:

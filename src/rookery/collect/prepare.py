@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from rookery.collect import plan
 from rookery.collect.choose import declared_groups
-from rookery.collect.live import Live, live_files
 from rookery.collect.rows import RowWants
 from rookery.model import Field, RookeryError, Snapshot, UsageError
 from rookery.sketch import MAX_THETA, K, ThetaSketch, union
 from rookery.store import RowIndex, State, Store
+from rookery.store.live import Live, live_files
 from rookery.tables.iceberg import IcebergTable
 
 log = logging.getLogger(__name__)

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rookery.collect.arrow import leaf_array
-from rookery.collect.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
-from rookery.collect.parquet.pages import UnreadablePagesError, read_chunk
 from rookery.collect.together import is_group, member_ids, member_types
 from rookery.model import Field, Place
+from rookery.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
+from rookery.parquet.pages import UnreadablePagesError, read_chunk
 from rookery.sketch import ThetaSketch
 from rookery.sketch.joint import add_joint
 from rookery.sketch.kmv import ThetaBuilder

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.collect import plan
-from rookery.collect.live import live_files
 from rookery.collect.prepare import Work
 from rookery.collect.rows import STALE_SHARE, RowSketches, RowWants, collect_rows
 from rookery.store import RowIndex, Store
+from rookery.store.live import live_files
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:

@@ -29,10 +29,10 @@ from pyiceberg.types import (
 
 from rookery.collect.arrow import map_entries
 from rookery.collect.choose import declared_groups
-from rookery.collect.live import Live, live_files
 from rookery.model import Certainty, Estimate, Field, Snapshot
 from rookery.sketch import ThetaSketch, union
 from rookery.store import State, Store
+from rookery.store.live import Live, live_files
 from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
 
 _IN_BYTE_ORDER = (StringType, BinaryType, FixedType, UUIDType)

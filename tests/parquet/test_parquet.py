@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rookery.collect.parquet import read_footer
 from rookery.collect.read import ARROW, PAGES, NeedsEngineError, read_parquet
 from rookery.model import Field
+from rookery.parquet import read_footer
 from rookery.sketch import MAX_THETA
 from rookery.storage import open_source
 from tests.collect.files import agrees, decoded, read, write

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery.collect.parquet.footer import ParquetError
-from rookery.collect.parquet.thrift import Cursor, ThriftError
 from rookery.collect.read import NeedsEngineError, read_parquet
 from rookery.model import Field, FormatError, RookeryError, StorageError
+from rookery.parquet.footer import ParquetError
+from rookery.parquet.thrift import Cursor, ThriftError
 from rookery.sketch import MAX_THETA
 from tests.collect.files import write
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 
-from rookery.collect.parquet.thrift import Cursor, Struct
 from rookery.model import FormatError, Place, RookeryError
+from rookery.parquet.thrift import Cursor, Struct
 from rookery.storage import Source
 
 MAGIC = b"PAR1"

@@ -1,6 +1,6 @@
 """Parquet below pyarrow: footers with what pyarrow hides, and values straight from the bytes of pages."""
 
-from rookery.collect.parquet.footer import (
+from rookery.parquet.footer import (
     FIRST_READ,
     Chunk,
     Footer,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.collect.plan import file_keys
 from rookery.model import Snapshot
-from rookery.store import State
+from rookery.store.state import State
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.deletes import attached_deletes
 from rookery.tables.iceberg.files import is_data
+
+
+def file_keys(paths: Sequence[str], deletes: Sequence[str]) -> pa.Array:
+    """Return the keys by which files are known: sixteen bytes of a path and its deletes."""
+    digest = hashlib.blake2b
+    return pa.array(
+        [
+            digest(f"{path}\0{attached}".encode(), digest_size=16).digest()
+            for path, attached in zip(paths, deletes, strict=True)
+        ],
+        pa.binary(16),
+    )
 
 
 @dataclass(frozen=True, slots=True)

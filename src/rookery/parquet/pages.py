@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rookery.collect.parquet.footer import CODECS, Chunk, Encoding, PageType, ParquetError, damaged
-from rookery.collect.parquet.thrift import Cursor, Struct, ThriftError
 from rookery.model import Place
+from rookery.parquet.footer import CODECS, Chunk, Encoding, PageType, ParquetError, damaged
+from rookery.parquet.thrift import Cursor, Struct, ThriftError
 from rookery.storage import Source
 
 Values = Callable[[NDArray[np.uint8], int, int], None]

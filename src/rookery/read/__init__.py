@@ -1,0 +1,1 @@
+"""Rows out of the files that survive: Arrow, with no Spark."""
