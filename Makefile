@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format bench bench-collect fuzz docs lock java clean
+.PHONY: help setup demo test test-fast lint format bench bench-collect bench-lookup bench-plan bench-joins fuzz fuzz-prune docs lock java clean
 
 help: ## show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,8 +50,20 @@ bench: $(READY) ## measure against the peers; tables and JSON in benchmarks/resu
 bench-collect: java ## the same for statistics on Spark: minutes, and gigabytes in build/bench
 	$(BIN)/python -m benchmarks collect
 
+bench-lookup: java ## the same for lookups and counts through indexes: gigabytes in build/bench
+	$(BIN)/python -m benchmarks lookup
+
+bench-plan: java ## the same for planning over 50,000 and 500,000 files
+	$(BIN)/python -m benchmarks plan
+
+bench-joins: java ## the same for queries pruned by the join keys of their partners
+	$(BIN)/python -m benchmarks joins
+
 fuzz: $(READY) ## ten minutes of mutated files, memory limited
 	$(BIN)/python -m tests.fuzz --seconds 600
+
+fuzz-prune: java ## ten minutes of random tables and predicates, against Spark's own answers
+	$(BIN)/python -m tests.differential --seconds 600
 
 docs: $(READY) ## write the generated pages and build the site into build/site
 	$(BIN)/python tools/generate_docs.py

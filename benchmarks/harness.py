@@ -6,18 +6,24 @@ import gc
 import json
 import os
 import platform
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
 PACKAGES = ("rookery", "pyiceberg", "pyroaring", "zstandard", "lz4", "msgspec", "numpy", "zlib-ng")
+WARMING = 5  # questions that are asked before any is timed
 HEAD = ("what", "data", "rookery", "peer", "peer's time", "ratio", "target", "reached")
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,40 @@ def compare(
     return Row(what, data, best[0], peer, best[1], target)
 
 
+def compare_asking(
+    what: str,
+    data: str,
+    ours: Callable[[T], object],
+    peer: str,
+    theirs: Callable[[T], object],
+    questions: Sequence[T],
+    *,
+    target: float | None = None,
+    peer_rounds: int | None = None,
+) -> Iterator[Row]:
+    """Time both, in turns, on questions of which none is asked twice: a row of medians, one of the best."""
+    warming, asked = questions[:WARMING], questions[WARMING:]
+    limits = (len(asked), len(asked) if peer_rounds is None else min(peer_rounds, len(asked)))
+    times: tuple[list[float], list[float]] = ([], [])
+    for side, deed in enumerate((ours, theirs)):
+        for question in warming[: limits[side]]:
+            deed(question)
+    gc.disable()
+    try:
+        for turn, question in enumerate(asked):
+            for side, deed in enumerate((ours, theirs)):
+                if turn < limits[side]:
+                    started = time.perf_counter()
+                    deed(question)
+                    times[side].append(time.perf_counter() - started)
+    finally:
+        gc.enable()
+    counts = "" if limits[0] == limits[1] else f" and {limits[1]}"
+    middle, best = (tuple(each(side) for side in times) for each in (median, min))
+    yield Row(what, f"{data}, median of {limits[0]}{counts}", middle[0], peer, middle[1], target)
+    yield Row(what, f"{data}, best of {limits[0]}{counts}", best[0], peer, best[1], None)
+
+
 def _time(deed: Callable[[], object], loops: int) -> float:
     start = time.perf_counter()
     for _ in range(loops):
@@ -178,9 +218,10 @@ class Report:
         rows: Iterable[Row | Measure],
         packages: Sequence[str] = PACKAGES,
     ) -> Report:
-        versions = {package: version(package) for package in packages}
+        rows = tuple(rows)
+        versions = {package: _version(package) for package in packages}
         python = f"{platform.python_implementation()} {platform.python_version()}"
-        return cls(name, title, effort.scale < 1, python, os.cpu_count() or 1, versions, tuple(rows))
+        return cls(name, title, effort.scale < 1, python, os.cpu_count() or 1, versions, rows)
 
     def show(self) -> None:
         table = Table(*HEAD, title=self.title)
@@ -204,5 +245,33 @@ class Report:
         quick = "\n\nA quick run: these numbers say that it runs, and nothing else." if self.quick else ""
         return (
             f"# {self.title}\n\nRatio: the peer's time by Rookery's; above 1, Rookery is faster. Best of "
-            f"several rounds, both warm, unless a row says otherwise.\n\n{table}\n\n{measured}{quick}\n"
+            f"several rounds, both warm, unless a row says otherwise.\n\n{table}\n\n"
+            f"{self._losses()}{measured}{quick}\n"
         )
+
+    def _losses(self) -> str:
+        """Where the peer wins, and what was not reached, said outright."""
+        slower = [row for row in self.rows if isinstance(row, Row) and row.ratio < 1]
+        said = [
+            f"- the peer is faster: {_named(row)}, {row.peer}, {1 / row.ratio:.2f} times" for row in slower
+        ]
+        said += [f"- not reached: {_named(row)}, {row.peer}" for row in self.rows if row.reached is False]
+        return "\n".join(said) + "\n\n" if said else ""
+
+
+def _named(row: Row | Measure) -> str:
+    return f"{row.what} ({row.data})"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def told(rows: Iterable[Row | Measure]) -> Iterator[Row | Measure]:
+    """Say each row as it comes: some take minutes."""
+    for row in rows:
+        print("  ".join(cell for cell in row.cells() if cell), file=sys.stderr, flush=True)
+        yield row

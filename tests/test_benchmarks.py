@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.__main__ import NAMES, main
-from benchmarks.harness import Effort, Measure, Report, Row, amount, compare, spell
+from benchmarks.harness import Effort, Measure, Report, Row, amount, compare, compare_asking, spell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,16 +77,75 @@ def test_amount() -> None:
     assert [amount(*case) for case in cases] == ["2 s", "0 s", "50.00%", "3 MiB", "7 bytes"]
 
 
-def test_collect_runs(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("peer_rounds", [None, 2])
+def test_no_question_is_asked_twice(peer_rounds: int | None) -> None:
+    ours: list[int] = []
+    theirs: list[int] = []
+    rows = compare_asking(
+        "w", "d", ours.append, "p", theirs.append, range(8), target=2, peer_rounds=peer_rounds
+    )
+    assert [row.target for row in rows] == [2, None]
+    assert ours == list(range(8))
+    assert theirs == (ours if peer_rounds is None else [0, 1, 5, 6])
+
+
+def test_a_report_says_where_a_peer_wins() -> None:
+    rows = (
+        Row("slow", "d", 2.0, "p", 1.0, None),
+        Row("fast", "d", 1.0, "p", 2.0, 3),
+        Measure("m", "d", 1, "s"),
+    )
+    said = Report.of("name", "Title", Effort.full(), rows, ["rookery", "no-such-package"]).markdown()
+    assert "- the peer is faster: slow (d), p, 2.00 times\n- not reached: fast (d), p\n" in said
+    assert "no-such-package not installed" in said
+
+
+def test_small_data_leaves_the_results_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.__main__.RESULTS", tmp_path / "results")
+    assert main(["puffin", "--quick", "--data", str(tmp_path)]) == 0
+    assert not (tmp_path / "results").exists()
+    assert (tmp_path / "scale-0.01" / "results" / "puffin.md").exists()
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Effort:
+    """A handful of rows. All benchmarks share the folder, as the session knows their catalog by one name."""
+    return Effort(rounds=1, seconds=0, scale=0.0005, data=tmp_path_factory.mktemp("bench"))
+
+
+def test_collect_runs(spark: SparkSession, tiny: Effort) -> None:
     """The parts that need no second JVM, on a handful of rows."""
     from benchmarks.collect import full, growth
-    from benchmarks.collect.data import open_bench
+    from benchmarks.lake import open_bench
 
-    effort = Effort(rounds=1, seconds=0, scale=0.0005, data=tmp_path)
-    bench = open_bench(effort)
-    found = [*full.rows(bench, effort), *growth.rows(bench, effort)]
+    bench = open_bench(tiny)
+    found = [*full.rows(bench, tiny), *growth.rows(bench, tiny)]
     peers = {row.peer.split(",")[0] for row in found if isinstance(row, Row)}
     assert peers == {"DuckDB approx_count_distinct", "Iceberg compute_table_stats", "the same", "a full run"}
     measures = [row for row in found if isinstance(row, Measure)]
     assert len(measures) == len(full.CHECKED) + 2 * len(growth.COUNTS)
     assert all(row.reached for row in measures)
+
+
+def test_lookup_runs(spark: SparkSession, tiny: Effort) -> None:
+    from benchmarks.lookup import rows
+
+    found = {row.what: row for row in rows(tiny)}
+    assert found["false negatives"].reached is True
+    assert {"read, warm", "scan in Spark", "Bloom index", "data files opened, mean"} <= found.keys()
+
+
+def test_plan_runs(spark: SparkSession, tiny: Effort) -> None:
+    from benchmarks.plan import rows
+
+    data = [row.data for row in rows(tiny)]
+    assert len(data) == 14
+    assert set(data) == {"25 files, 16 columns", "250 files, 16 columns"}
+
+
+def test_joins_run(spark: SparkSession, tiny: Effort) -> None:
+    from benchmarks.joins import rows
+
+    measures = [row for row in rows(tiny) if isinstance(row, Measure)]
+    assert len(measures) == 6
+    assert all(row.value <= row.peer_value for row in measures if row.peer_value is not None)

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +15,21 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import DateType, DecimalType, DoubleType, IntegerType, LongType, NestedField, StringType
-from pyspark.sql import SparkSession
 
 from benchmarks.harness import Effort
-from rookery.api.lake import Lake
-from rookery.storage import local_path
-from rookery.tables import CatalogConfig
-from rookery.tables.catalogs import HOME_VARIABLE, embedded
+from benchmarks.lake import (
+    CATALOG,
+    Bench,
+    append_files,
+    forget,
+    generated,
+    made_anew,
+    rolled_back,
+    sizes,
+)
 
-CATALOG = "bench"
 SMALL_ROWS = 5_000
+MANIFEST_FILES = 10_000  # at 16 columns 3 MB; Iceberg merges manifests up to 8 MB
 SMALL_SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=False),
     NestedField(2, "customer", IntegerType(), required=False),
@@ -42,55 +42,6 @@ WIDE_SCHEMA = Schema(
 )
 
 
-@dataclass(frozen=True)
-class Bench:
-    """The lake, a session that knows it, and where its data lies."""
-
-    lake: Lake
-    spark: SparkSession
-    folder: Path
-
-    def table(self, name: str) -> Table:
-        return self.lake.load(name)
-
-    def exists(self, name: str) -> bool:
-        return self.lake.catalog.table_exists(tuple(name.split(".")))
-
-
-def open_bench(effort: Effort) -> Bench:
-    folder = effort.data.absolute() / f"scale-{effort.scale:g}"
-    folder.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault(HOME_VARIABLE, str(folder))
-    lake = Lake(CatalogConfig(CATALOG, embedded(folder).properties))
-    bench = Bench(lake, lake.spark(), folder)
-    for namespace in ("tpch", "made"):
-        lake.catalog.create_namespace_if_not_exists(namespace)
-    return bench
-
-
-def sizes(table: Table) -> dict[str, int]:
-    """The data files of a table with their sizes."""
-    files = table.inspect.data_files()
-    return dict(zip(files["file_path"].to_pylist(), files["file_size_in_bytes"].to_pylist(), strict=True))
-
-
-def rolled_back(bench: Bench, name: str, files: int) -> str:
-    """Take back what earlier runs have appended to a table of *files* files."""
-    table = bench.table(name)
-    for snapshot in table.metadata.snapshots:
-        if snapshot.summary is not None and int(snapshot.summary["total-data-files"] or 0) == files:
-            if snapshot.snapshot_id != table.metadata.current_snapshot_id:
-                call = f"CALL {CATALOG}.system.rollback_to_snapshot('{name}', {snapshot.snapshot_id})"
-                bench.spark.sql(call).collect()
-            return name
-    raise LookupError(f"{name} has no snapshot of {files} files; delete {bench.folder} to make it anew")
-
-
-def forget(bench: Bench, name: str) -> None:
-    """Delete what earlier runs have left beside a table."""
-    shutil.rmtree(local_path(bench.table(name).location()) + ".rookery", ignore_errors=True)
-
-
 # -- TPC-H, written by Spark
 
 
@@ -98,25 +49,12 @@ def lineitem(bench: Bench, files: int, effort: Effort) -> str:
     """TPC-H lineitem of scale factor 2 in so many files."""
     name = f"tpch.lineitem_{files}"
     if not bench.exists(name):
-        frame = bench.spark.read.parquet(str(_generated(bench, effort))).repartition(files)
+        made = generated(bench.folder / "generated", "lineitem", 2 * effort.scale)
+        frame = bench.spark.read.parquet(str(made)).repartition(files)
         writer = frame.writeTo(f"{CATALOG}.{name}").tableProperty("format-version", "2")
         writer.tableProperty("write.parquet.compression-codec", "zstd").create()
     forget(bench, name)
     return rolled_back(bench, name, files)
-
-
-def _generated(bench: Bench, effort: Effort) -> Path:
-    folder = bench.folder / "generated"
-    made = folder / "lineitem.parquet"
-    if not made.exists():
-        tool = str(Path(sys.executable).with_name("tpchgen-cli"))
-        scale = f"{2 * effort.scale:g}"
-        subprocess.run(
-            [tool, "parquet", "-s", scale, "--tables=lineitem", f"--output-dir={folder}"],
-            check=True,
-            capture_output=True,
-        )
-    return made
 
 
 def append_copy(bench: Bench, name: str) -> int:
@@ -133,7 +71,7 @@ def append_copy(bench: Bench, name: str) -> int:
 
 def small_table(bench: Bench, name: str, files: int) -> Table:
     """A table, made anew, of so many small files, which are kept."""
-    table = _made_anew(bench, name, SMALL_SCHEMA)
+    table = made_anew(bench, name, SMALL_SCHEMA)
     for numbers in np.array_split(np.arange(files), min(4, files)):
         append_small(bench, table, numbers.tolist())
     return table
@@ -143,7 +81,7 @@ def append_small(bench: Bench, table: Table, numbers: Sequence[int]) -> list[Dat
     """Append the small files of these numbers in one commit."""
     paths = [_small_file(bench, number).as_uri() for number in numbers]
     added = [parquet_file_to_data_file(table.io, table.metadata, path) for path in paths]
-    _append(table, added)
+    append_files(table, added)
     return added
 
 
@@ -167,31 +105,14 @@ def _small_file(bench: Bench, number: int) -> Path:
     return path
 
 
-def _made_anew(bench: Bench, name: str, schema: Schema) -> Table:
-    identifier = tuple(name.split("."))
-    if bench.exists(name):
-        forget(bench, name)
-        location = local_path(bench.table(name).location())
-        bench.lake.catalog.drop_table(identifier)
-        shutil.rmtree(location, ignore_errors=True)
-    return bench.lake.catalog.create_table(identifier, schema, properties={"format-version": "2"})
-
-
-def _append(table: Table, files: Sequence[DataFile]) -> None:
-    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
-        for file in files:
-            append.append_data_file(file)
-
-
 # -- a table that is metadata alone
 
 
-def wide_table(bench: Bench, files: int) -> str:
+def wide_table(bench: Bench, files: int, name: str = "made.wide") -> str:
     """A table of so many files with bounds for 16 columns; the files themselves do not exist."""
-    name = "made.wide"
     if not bench.exists(name) or _count(bench.table(name)) < files:
-        table = _made_anew(bench, name, WIDE_SCHEMA)
-        for numbers in np.array_split(np.arange(files), min(5, files)):
+        table = made_anew(bench, name, WIDE_SCHEMA)
+        for numbers in np.array_split(np.arange(files), max(min(5, files), files // MANIFEST_FILES)):
             append_wide(table, numbers.tolist())
     return rolled_back(bench, name, files)
 
@@ -203,7 +124,7 @@ def _count(table: Table) -> int:
 
 def append_wide(table: Table, numbers: Sequence[int]) -> None:
     """Append files of these numbers, in one commit."""
-    _append(table, list(_wide_files(table.location(), numbers)))
+    append_files(table, list(_wide_files(table.location(), numbers)))
 
 
 def _wide_files(location: str, numbers: Sequence[int]) -> Iterator[DataFile]:

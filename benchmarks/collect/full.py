@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import duckdb
 
 import rookery
-from benchmarks.collect.data import CATALOG, Bench, lineitem, sizes
+from benchmarks.collect.data import lineitem
 from benchmarks.harness import Effort, Measure, Row, compare
+from benchmarks.lake import CATALOG, Bench, sizes
 from rookery.sketch import K
 from rookery.storage import local_path
 

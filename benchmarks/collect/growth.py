@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 
 import rookery
-from benchmarks.collect.data import SMALL_ROWS, Bench, append_copy, append_small, lineitem, small_table
+from benchmarks.collect.data import SMALL_ROWS, append_copy, append_small, lineitem, small_table
 from benchmarks.harness import Effort, Measure, Row
+from benchmarks.lake import Bench, counted
 from rookery.api.statistics import AnalyzeReport
-from rookery.storage import LocalSource, local_path
+from rookery.storage import local_path
 
 COUNTS = (24, 240, 2_400)
 MANY = 240
@@ -93,7 +92,7 @@ def _analyze(bench: Bench, name: str, full: bool = False) -> tuple[AnalyzeReport
 
 
 def _refresh(bench: Bench, run: Refreshes, path: str | None, size: int) -> None:
-    with _counted() as read:
+    with counted() as read:
         report, seconds = _analyze(bench, run.table)
     assert report.files_read == 1
     data = {name: count for name, count in read.items() if name.endswith(".parquet")}
@@ -102,21 +101,3 @@ def _refresh(bench: Bench, run: Refreshes, path: str | None, size: int) -> None:
     run.read.append(report.bytes_read)
     if path is not None:
         run.read_elsewhere += sum(count for name, count in data.items() if name != local_path(path))
-
-
-@contextmanager
-def _counted() -> Iterator[Counter[str]]:
-    """Count the bytes that this process, which does small work itself, reads of each file."""
-    read: Counter[str] = Counter()
-    fetch = LocalSource._fetch
-
-    def counting(source: LocalSource, offset: int, length: int) -> bytes:
-        data = fetch(source, offset, length)
-        read[local_path(source.name)] += len(data)
-        return data
-
-    LocalSource._fetch = counting  # type: ignore[method-assign]
-    try:
-        yield read
-    finally:
-        LocalSource._fetch = fetch  # type: ignore[method-assign]

@@ -18,12 +18,12 @@ import numpy as np
 from pyspark import cloudpickle
 
 import rookery
-from benchmarks.collect.data import Bench, forget, open_bench, wide_table
+from benchmarks.collect.data import wide_table
 from benchmarks.harness import Effort, Measure
+from benchmarks.lake import Bench, beside, forget, open_bench, resident
 from rookery.collect import run, work
 from rookery.collect.plan import Task
 from rookery.sketch import InvertedTheta, K
-from rookery.storage import local_path
 
 FILES = 50_000
 LIMIT = 1 << 30
@@ -73,18 +73,10 @@ def main() -> None:
     # Executors have Rookery, but not this module: it travels with the tasks.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     run.run_task = made_up
-    before = _resident("VmRSS")
+    before = resident()
     report = rookery.analyze(bench.spark, name, full=True, lake=bench.lake)
-    grown = _resident("VmHWM") - before
-    folder = Path(local_path(bench.table(name).location()) + ".rookery")
-    kept = sum(file.stat().st_size for file in folder.iterdir())
+    grown = resident("VmHWM") - before
+    kept = sum(file.stat().st_size for file in beside(bench, name).iterdir())
     bench.spark.stop()
     assert report.files_read == effort.of(FILES)
     print(json.dumps({"growth": grown, "seconds": report.seconds, "kept": kept}))
-
-
-def _resident(which: str) -> int:
-    """This process's memory now, or at its highest. `getrusage` would count what the parent had, too."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    (found,) = (line for line in lines if line.startswith(f"{which}:"))
-    return int(found.split()[1]) * 1024

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.collect import full, growth, memory, planning
-from benchmarks.collect.data import open_bench
 from benchmarks.harness import Effort, Measure, Row
+from benchmarks.lake import open_bench
 
 TITLE = "Statistics on Spark"
 PACKAGES = ("rookery", "pyspark", "pyiceberg", "duckdb", "pyarrow", "numpy", "numba")

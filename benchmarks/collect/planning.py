@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import rookery
-from benchmarks.collect.data import Bench, append_wide, wide_table
+from benchmarks.collect.data import append_wide, wide_table
 from benchmarks.collect.memory import FILES
 from benchmarks.harness import Effort, Measure, Row, compare
+from benchmarks.lake import Bench
 from rookery.tables.iceberg.jvm import load_java_table
 
 SECONDS = 1.0

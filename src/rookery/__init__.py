@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from rookery import puffin, spark
     from rookery.api.lake import Lake, connect
     from rookery.api.sql import sql
-    from rookery.api.statistics import analyze, table
+    from rookery.api.statistics import analyze
+    from rookery.api.table import table
 
 __all__ = [
     "Lake",
@@ -30,7 +31,7 @@ _LAZY_NAMES = {
     "analyze": "rookery.api.statistics",
     "connect": "rookery.api.lake",
     "sql": "rookery.api.sql",
-    "table": "rookery.api.statistics",
+    "table": "rookery.api.table",
 }
 
 

@@ -40,7 +40,7 @@ STEPS = {
     "inside the segment": Step(_BLOB, after=True, call=2),
     "after the segment": Step(_SEGMENT, after=True),
     "before the state": Step(_STATE, after=False),
-    "inside the state": Step(_BLOB, after=True, call=5),  # a segment of two columns has three blobs
+    "inside the state": Step(_BLOB, after=True, call=7),  # a segment of two columns has five blobs
     "after the state": Step(_STATE, after=True),
     "before the statistics file": Step(_STATISTICS, after=False),
     "after the statistics file": Step(_COMMIT, after=False),

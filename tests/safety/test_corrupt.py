@@ -19,8 +19,18 @@ from rookery.api.lake import Lake
 from rookery.model import RookeryError
 from rookery.puffin import Blob, Writer
 from rookery.sketch import InvertedTheta, ThetaSketch
-from rookery.store import FILES_SCHEMA, SegmentEntry, State, StateIndex, open_segment, write_segment
+from rookery.store import (
+    FILES_SCHEMA,
+    Contents,
+    SegmentEntry,
+    State,
+    StateIndex,
+    ZoneMap,
+    open_segment,
+    write_segment,
+)
 from rookery.store.state import read_state, write_state
+from rookery.store.zone_map import nothing_known
 from tests.lakehouse import NewTable, tables
 from tests.safety.watch import assert_right, folder, make_rows
 
@@ -274,13 +284,15 @@ class TestEveryByte:
     def test_segment(self, tmp_path: Path) -> None:
         path = tmp_path / "segment.puffin"
         theta = InvertedTheta.of(self.SKETCH, 0, 2)
-        zone_map = pa.table({"path": ["a.parquet", "b.parquet"], "rows": [5, 6]})
-        write_segment(str(path), zone_map, {1: theta}, snapshot_id=7, sequence_number=3, io_properties={})
+        listed = pa.table({"path": ["a.parquet", "b.parquet"], "rows": [5, 6]})
+        contents = Contents(ZoneMap(listed, {1: nothing_known(2)}), {1: theta})
+        write_segment(str(path), contents, snapshot_id=7, sequence_number=3, io_properties={})
 
         def read() -> object:
             with open_segment(str(path)) as segment:
                 found = segment.thetas(frozenset({1}))
-                return segment.zone_map.to_pydict(), {key: theta.encode() for key, theta in found.items()}
+                zone = segment.zone_map.files.to_pydict(), segment.zone_column(1).to_pydict()
+                return zone, {key: theta.encode() for key, theta in found.items()}
 
         self.assert_noticed(path, read)
 

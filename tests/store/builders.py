@@ -9,7 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.sketch import InvertedTheta, ThetaSketch, union
-from rookery.store import FILES_SCHEMA, SegmentEntry, State, StateIndex, Store, write_segment
+from rookery.store import (
+    FILES_SCHEMA,
+    Contents,
+    SegmentEntry,
+    State,
+    StateIndex,
+    Store,
+    ZoneMap,
+    write_segment,
+)
 from rookery.tables.iceberg import FILE_SCHEMA
 
 
@@ -21,15 +30,18 @@ def sketch(*hashes: int) -> ThetaSketch:
     return ThetaSketch(np.array(sorted(hashes), np.uint64))
 
 
-def zone_map(files: int, first: int = 0) -> pa.Table:
-    """Rows for so many files, of which only path and rows say anything."""
-    columns = {
-        "path": [f"file-{first + n}" for n in range(files)],
-        "rows": [10 * (first + n + 1) for n in range(files)],
-    }
-    return pa.Table.from_pylist(
-        [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], FILE_SCHEMA
-    )
+def zone_map(files: int, first: int = 0) -> ZoneMap:
+    """What manifests might say of so many files, and of a column, 7, that every second of them has."""
+    listed = [
+        {
+            "path": f"file-{number}",
+            "rows": 10 * (number + 1),
+            "lower_bounds": {7: str(number).encode()} if number % 2 else {},
+            "null_counts": {7: number} if number % 2 else {},
+        }
+        for number in range(first, first + files)
+    ]
+    return ZoneMap.of(pa.Table.from_pylist(listed, FILE_SCHEMA))
 
 
 def segment(
@@ -42,9 +54,8 @@ def segment(
         for number, sketches in thetas.items()
     }
     location = store.segment_path()
-    write_segment(
-        location, zone_map(files, first), inverted, snapshot_id=1, sequence_number=1, io_properties={}
-    )
+    contents = Contents(zone_map(files, first), inverted)
+    write_segment(location, contents, snapshot_id=1, sequence_number=1, io_properties={})
     return SegmentEntry(location.rpartition("/")[2], files, tuple(sorted(thetas)), last_column_id)
 
 
@@ -85,7 +96,7 @@ def union_of(store: Store, found: State, number: int) -> ThetaSketch:
     """A column's sketch over the live files, from the segments."""
     parts = []
     for place, entry in enumerate(found.index.segments):
-        with store.open_segment(entry.name) as opened:
+        with store.open_segment(entry) as opened:
             if number in entry.field_ids:
                 parts.append(opened.thetas(frozenset({number}))[number].sketch(found.live(place)))
     return union(parts)

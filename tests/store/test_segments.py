@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from rookery.model import RookeryError
 from rookery.sketch import MAX_FILES, K, ThetaSketch
 from rookery.store import SegmentEntry, Store, merge_tiers
 from rookery.store.tiers import choose_merges
+from rookery.store.zone_map import COLUMN_SCHEMA
+from rookery.tables.iceberg import FILE_SCHEMA
 from tests.sketch.reference import random_hashes
 from tests.store.builders import segment, sketch, state, store_in, union_of, zone_map
 
@@ -21,7 +22,7 @@ NOW = 0.0  # seconds of grace: whatever is unnamed may go
 def test_round_trip(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     entry = segment(store, {1: [sketch(1, 2), sketch(2, 3)], 8: [sketch(), sketch(9)]})
-    with store.open_segment(entry.name) as found:
+    with store.open_segment(entry) as found:
         assert found.field_ids == {1, 8}
         assert found.zone_map.equals(zone_map(2))
         thetas = found.thetas()
@@ -34,14 +35,14 @@ def test_round_trip(tmp_path: Path) -> None:
 def test_a_column_that_it_lacks(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     entry = segment(store, {1: [sketch(1)]})
-    with store.open_segment(entry.name) as found, pytest.raises(RookeryError, match="columns \\[2\\]"):
+    with store.open_segment(entry) as found, pytest.raises(RookeryError, match="columns \\[2\\]"):
         found.thetas(frozenset({1, 2}))
 
 
 def test_a_full_segment(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     entry = segment(store, {1: [sketch(n + 1, 5000) for n in range(MAX_FILES)]})
-    with store.open_segment(entry.name) as found:
+    with store.open_segment(entry) as found:
         theta = found.thetas()[1]
     assert theta.with_hash(5000).all()
     assert np.flatnonzero(theta.with_hash(1000)).tolist() == [999]
@@ -53,13 +54,13 @@ def test_a_segment_that_is_cut(tmp_path: Path, size: int) -> None:
     entry = segment(store, {1: [sketch(1)]})
     path = Path(store.path(entry.name))
     path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(RookeryError, match=entry.name), store.open_segment(entry.name) as found:
+    with pytest.raises(RookeryError, match=entry.name), store.open_segment(entry) as found:
         found.thetas()
 
 
 def test_a_segment_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(RookeryError, match="segment-gone"):
-        store_in(tmp_path).open_segment("segment-gone.puffin")
+        store_in(tmp_path).open_segment(SegmentEntry("segment-gone.puffin", 1, (1,)))
 
 
 # -- tiers
@@ -94,8 +95,8 @@ def test_a_merged_state_is_the_same_state(tmp_path: Path) -> None:
     assert after.files["key"].equals(before.files["key"])
     assert union_of(store, after, 1) == union_of(store, before, 1)
     assert sketch(32).hashes[0] not in union_of(store, after, 1).hashes
-    with store.open_segment(entry.name) as merged:
-        paths = merged.zone_map["path"].to_pylist()
+    with store.open_segment(entry) as merged:
+        paths = merged.files["path"].to_pylist()
         ordinals = dict(zip(after.files["key"].to_pylist(), after.files["ordinal"].to_pylist(), strict=True))
         for file, _, _ in files:
             ordinal = ordinals[file.to_bytes(16, "big")]
@@ -207,5 +208,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
 def test_a_zone_map_keeps_its_types(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     entry = segment(store, {1: [sketch(1)]})
-    with store.open_segment(entry.name) as found:
-        assert found.zone_map.schema.field("lower_bounds").type == pa.map_(pa.int32(), pa.binary())
+    with store.open_segment(entry) as found:
+        assert found.zone_column(7).schema == COLUMN_SCHEMA
+        assert found.zone_column(8).schema == COLUMN_SCHEMA  # of which nothing is known
+        assert found.files.schema.field("partition").type == FILE_SCHEMA.field("partition").type

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table import Table
 
-from rookery.model import CatalogError, TableName, UsageError
-from rookery.tables import CatalogConfig, configured, is_view, open_catalog, reason_of, resolve
+from rookery.model import TableName, UsageError
+from rookery.store import Store, store_of
+from rookery.tables import CatalogConfig, configured, load_table, open_catalog, resolve
+from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,17 +48,13 @@ class Lake:
         """Load a table of this lake, or of another configured catalog that its name begins with."""
         name = self.table_name(text)
         catalog = self.catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
-        try:
-            return catalog.load_table(name.identifier)
-        except (NoSuchTableError, NoSuchNamespaceError) as error:
-            if is_view(catalog, name.identifier):
-                raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
-            raise UsageError(f"there is no table {name}", hint="check the name, or say --catalog") from error
-        except Exception as error:  # every kind of catalog raises what its client raises
-            raise CatalogError(
-                f"{name} cannot be loaded: {reason_of(error, self.properties_of(name))}",
-                hint="check that the catalog is reachable, and that PyIceberg knows all types of the table",
-            ) from error
+        return load_table(catalog, name, self.properties_of(name))
+
+    def open(self, text: str) -> tuple[IcebergTable, Store]:
+        """Load a table as it is now, and what is kept beside it."""
+        name = self.table_name(text)
+        loaded = IcebergTable(name, self.load(text))
+        return loaded, store_of(loaded, self.properties_of(name))
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -66,12 +68,29 @@ def _shower(field: PartitionField, types: dict[int, str]) -> Shower:
         if isinstance(value, bool):
             return json.dumps(value)
         if isinstance(transform, IdentityTransform | TruncateTransform):
-            return str(plain(kind, value))
+            return _written(kind, value)
         if isinstance(transform, BucketTransform):
             return str(value)
         return transform.to_human_string(LongType(), value)  # of years, months, days and hours
 
     return show
+
+
+def _written(kind: str, value: Any) -> str:
+    """A value of a column, from the form that partitions keep it in.
+
+    >>> _written("decimal(9, 2)", -1205), _written("date", 19844)
+    ('-12.05', '2024-05-01')
+    >>> _written("uuid", "f79c3e09677c4bbda4793f349cb785e7")
+    'f79c3e09-677c-4bbd-a479-3f349cb785e7'
+    """
+    if kind == "uuid":
+        return str(UUID(hex=value))
+    if kind.startswith("decimal("):
+        scale = int(kind.rstrip(")").rpartition(",")[2])
+        digits = tuple(map(int, str(abs(value))))
+        return str(Decimal((int(value < 0), digits, -scale)))
+    return str(plain(kind, value))
 
 
 def _matches(row: tuple[int, str], fields: list[tuple[str, Shower]], wanted: dict[str, str]) -> bool:

@@ -1,18 +1,28 @@
-"""`rookery.sql`: the statements that Spark refuses for such tables, and all others unchanged."""
+"""`rookery.sql`: queries whose tables are pruned first, and the ANALYZE that Spark refuses for them."""
 
 from __future__ import annotations
 
+import logging
 import re
+import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rookery.api.lake import Lake, connect
-from rookery.api.statistics import analyze, table
-from rookery.model import TableName
+from rookery.api.scan import MOST, session_zone, spark_connect
+from rookery.api.sql_plan import PlannedTable, SqlReport, bytes_left, paths_left, plan, report
+from rookery.api.statistics import analyze
+from rookery.api.table import table
+from rookery.model import RookeryError, TableName, quote_part
+from rookery.store import Store
 from rookery.tables import configured
+from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.jvm import staged_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger(__name__)
 
 _NAME = r"(?:`(?:[^`]|``)+`|[\w$-]+)"
 _DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
@@ -22,16 +32,19 @@ _ANALYZE = re.compile(
     re.I,
 )
 _SPARKS_OWN = "spark_catalog"
+_WRITES_ASIDE = ("spark.wap.branch", "spark.wap.id")
 
 
 def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
-    """Run a statement. `ANALYZE TABLE … FOR COLUMNS` is ours; the rest goes to `spark.sql`.
+    """Run a statement: a query with its tables pruned, `ANALYZE TABLE … FOR COLUMNS`, or any other by Spark.
 
-    The answer to ANALYZE is a row a column: `column`, `ndv`, `ndv_low`, `ndv_high`, `kind`.
+    Each table of a query is pruned by its own predicates and by the join keys of its selective partners,
+    which are read first; Spark then runs the same text over the files that are left. The answer to ANALYZE is
+    a row a column: `column`, `ndv`, `ndv_low`, `ndv_high`, `kind`.
     """
     match = _ANALYZE.fullmatch(text)
     if match is None:
-        return spark.sql(text)
+        return spark.sql(text) if spark_connect(spark) else _query(spark, text, lake)
     lake = lake or connect()
     name = _resolve(spark, _parts(match.group("table")))
     if name is None or name.catalog not in (lake.name, *configured()):
@@ -45,6 +58,70 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     return spark.createDataFrame(
         rows, "column string, ndv double, ndv_low double, ndv_high double, kind string"
     )
+
+
+def plan_of(spark: SparkSession, text: str, lake: Lake | None = None) -> SqlReport:
+    """Return what `sql` would read of each table of a query."""
+    return report(_plan(spark, text, lake or connect()))
+
+
+def _query(spark: SparkSession, text: str, lake: Lake | None) -> DataFrame:
+    """Run a query with the names of pruned tables exchanged for views of the files that are left."""
+    exchanged: list[tuple[int, int, str]] = []
+    try:
+        for planned in _plan(spark, text, lake or connect()):
+            if bytes_left(planned) <= MOST:
+                start, end = planned.use.span()
+                view = _view(spark, planned)
+                alias = "" if planned.use.node.alias else f" AS {quote_part(planned.use.node.name)}"
+                exchanged.append((start, end, view + alias))
+        for start, end, name in sorted(exchanged, reverse=True):
+            text = text[:start] + name + text[end:]
+        return spark.sql(text)
+    finally:  # a query that is analysed knows its tables, and not their names
+        for _, _, name in exchanged:
+            spark.catalog.dropTempView(name.split(" ")[0])
+
+
+def _plan(spark: SparkSession, text: str, lake: Lake) -> list[PlannedTable]:
+    if any(spark.conf.get(key, None) for key in _WRITES_ASIDE):
+        return []  # such a session reads what it has written and not published, which is no snapshot of main
+    known = (lake.name, *configured())
+
+    def resolve(parts: Sequence[str]) -> tuple[IcebergTable, Store] | None:
+        if len(parts) == 1 and _is_temporary(spark, parts[0]):
+            return None
+        name = _resolve(spark, parts)
+        if name is None or name.catalog not in known:
+            return None
+        try:
+            return lake.open(str(name))
+        except RookeryError:  # a view, a metadata table, or nothing at all: Spark will know
+            return None
+
+    try:
+        return plan(text, resolve, session_zone(spark))
+    except Exception as error:  # noqa: BLE001  # whatever goes wrong here, Spark runs the query as it is
+        log.warning("the query is not pruned: %s", error)
+        return []
+
+
+def _view(spark: SparkSession, planned: PlannedTable) -> str:
+    """Make a view of the files of a table that are left, and return its name."""
+    native = spark.read.table(str(planned.table.name))
+    paths = paths_left(planned)
+    staged = staged_frame(spark, planned.table.name, planned.snapshot.id, paths) if paths else None
+    if staged is not None:
+        frame = staged.select(*(quote_part(name) for name in native.columns))
+    else:
+        frame = native if paths else native.where("false")
+    name = f"rookery_{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(name)
+    return name
+
+
+def _is_temporary(spark: SparkSession, name: str) -> bool:
+    return bool(spark._jsparkSession.sessionState().catalog().getTempView(name).isDefined())
 
 
 def _double(value: float | None) -> float | None:

@@ -19,12 +19,11 @@ from rookery.model import (
     Sheet,
     SheetReport,
     Snapshot,
-    TableName,
     UsageError,
     in_bytes,
     thousands,
 )
-from rookery.store import State, Store, default_location
+from rookery.store import State, Store
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -162,29 +161,18 @@ class AnalyzeReport(SheetReport):
         return tuple(f"{name}: its type cannot be sketched, it was left out" for name in self.skipped)
 
 
-@dataclass(frozen=True, slots=True)
-class TableHandle:
-    """A table by its name, for calls that need no Spark."""
-
-    lake: Lake
-    name: TableName
-
-    def load(self) -> tuple[IcebergTable, Store]:
-        """Load the table as it is now, and what is kept beside it."""
-        loaded = IcebergTable(self.name, self.lake.load(str(self.name)))
-        properties = self.lake.properties_of(self.name)
-        return loaded, Store(default_location(loaded.location, loaded.table.properties), properties)
-
-    def stats(self, *, partition: str | None = None, snapshot: int | None = None) -> StatsReport:
-        """Return what is known of each column, for the table or for the partitions that are named."""
-        loaded, store = self.load()
-        current = loaded.snapshot(snapshot)
-        if current is None:
-            return StatsReport(str(self.name), None, None, None, partition, 0, 0, ())
-        ancestors = [ancestor.id for ancestor in loaded.ancestors(current)]
-        wanted = partition_test(loaded, partition) if partition else None
-        state, summary = _known(loaded, store, current, ancestors, wanted)
-        return _stats_report(str(self.name), current, ancestors, state, summary, partition)
+def stats(
+    table: IcebergTable, store: Store, *, partition: str | None = None, snapshot: int | None = None
+) -> StatsReport:
+    """Return what is known of each column, for the table or for the partitions that are named."""
+    name = str(table.name)
+    current = table.snapshot(snapshot)
+    if current is None:
+        return StatsReport(name, None, None, None, partition, 0, 0, ())
+    ancestors = [ancestor.id for ancestor in table.ancestors(current)]
+    wanted = partition_test(table, partition) if partition else None
+    state, summary = _known(table, store, current, ancestors, wanted)
+    return _stats_report(name, current, ancestors, state, summary, partition)
 
 
 def _known(
@@ -246,12 +234,6 @@ def _column_stats(
     )
 
 
-def table(name: str, lake: Lake | None = None) -> TableHandle:
-    """Return a handle on a table, of *lake* or of the default catalog."""
-    lake = lake or connect()
-    return TableHandle(lake, lake.table_name(name))
-
-
 def analyze(
     spark: SparkSession,
     name: str,
@@ -277,8 +259,7 @@ def analyze(
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
     from rookery.collect.choose import Choice, choose
 
-    handle = table(name, lake)
-    loaded, store = handle.load()
+    loaded, store = (lake or connect()).open(name)
     if any(isinstance(names, str) for names in (columns, exclude, histogram, top_k, together, *together)):
         raise UsageError("columns are given as a list of names", hint='say columns=["a", "b"]')
     groups = tuple(tuple(names) for names in together)
@@ -307,7 +288,7 @@ def analyze(
         known = tuple(_column_stats(column, of) for column in found.columns if column.field.id in wanted)
     costs = outcome.costs
     return AnalyzeReport(
-        str(handle.name),
+        str(loaded.name),
         of,
         dry_run,
         outcome.files,

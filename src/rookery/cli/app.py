@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from rookery.cli import doctor, puffin, statistics
+from rookery.cli import doctor, indexes, puffin, reading, statistics
 from rookery.cli.render import plain, talk
 from rookery.cli.settings import Output, Settings
 from rookery.model import RookeryError
@@ -61,7 +61,11 @@ app = typer.Typer(
 )
 app.command("analyze")(statistics.analyze)
 app.command("stats")(statistics.stats)
+app.command("explain")(reading.explain)
+app.command("read")(reading.read)
+app.command("count")(reading.count)
 app.command("doctor")(doctor.doctor)
+app.add_typer(indexes.app, name="index")
 app.add_typer(puffin.app, name="puffin")
 
 

@@ -13,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 
 from rookery.cli.settings import Output, Settings
+from rookery.model import UsageError
 
 WIDE = 1 << 16  # columns of what goes to a pipe, so that nothing is folded or cut there
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
@@ -71,6 +72,10 @@ def as_json(report: object) -> str:
 
 def show(report: Report, settings: Settings) -> None:
     """Print a report, and leave with 1 if it found something amiss."""
+    if settings.output in (Output.ARROW, Output.PARQUET):
+        raise UsageError(
+            f"this cannot be printed as {settings.output.value}", hint="`rookery read` prints rows as that"
+        )
     if settings.output is Output.JSON:
         sys.stdout.write(as_json(report) + "\n")
     else:

@@ -20,6 +20,8 @@ class Output(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    ARROW = "arrow"  # of rows alone
+    PARQUET = "parquet"
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def stats(
 
     Reads metadata only, and starts no Spark.
     """
-    from rookery.api.statistics import table as handle  # brings PyIceberg
+    from rookery.api.table import table as handle  # brings PyIceberg
 
     settings = settings_of(context)
     show(handle(table, settings.lake()).stats(partition=partition, snapshot=snapshot), settings)

@@ -16,6 +16,15 @@ def map_entries(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
     return array.keys.slice(first, last - first), array.items.slice(first, last - first)
 
 
+def row_values(array: pa.ChunkedArray, path: Sequence[str]) -> pa.Array:
+    """Walk down structs to a leaf, a value a row: null where a struct above it is."""
+    found = array.combine_chunks()
+    for name in path:
+        place = found.type.get_field_index(name)
+        found = found.flatten()[place if place >= 0 else 0]
+    return found
+
+
 def leaf_array(array: pa.Array, path: Sequence[str]) -> pa.Array:
     """Walk down *path* (names of fields, `element`, `key`, `value`) to a leaf, all nesting taken off.
 

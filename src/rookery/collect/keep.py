@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from rookery.collect.prepare import Work
 from rookery.collect.rows import RowSketches
 from rookery.collect.segments import Written
 from rookery.sketch import ThetaSketch, union
-from rookery.store import FILES_SCHEMA, RowIndex, SegmentEntry, State, StateIndex, Store, merge_tiers
+from rookery.store import FILES_SCHEMA, Index, RowIndex, SegmentEntry, State, StateIndex, Store, merge_tiers
 from rookery.store.live import file_keys
 from rookery.tables.iceberg import IcebergTable
 
@@ -44,7 +44,7 @@ def keep(
             )
         )
     files = pa.concat_tables(parts) if parts else FILES_SCHEMA.empty_table()
-    segments_left, files = _drop_dead(segments, files)
+    segments_left, files = _drop_dead(segments, files, set(work.indexes.indexes))
     types = dict(work.state.index.types) if work.state is not None else {}
     types |= {field.id: field.type for field in work.fields}
     index = StateIndex(
@@ -58,14 +58,14 @@ def keep(
         work.live.delete_manifests,
         types,
         rows[0],
+        work.indexes.indexes,
+        work.indexes.at,
     )
     state = State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
     # What was left out while files came and went is not known of this snapshot, though its segments stay.
     complete = state.complete((*table.fields(work.snapshot), *work.fields))
     state = replace(state, thetas={number: state.thetas[number] for number in types if number in complete})
-    state = merge_tiers(store, state)
-    store.write_state(state)
-    return state
+    return store.publish(merge_tiers(store, state))
 
 
 def _carried_rows(work: Work) -> pa.Table:
@@ -74,11 +74,18 @@ def _carried_rows(work: Work) -> pa.Table:
     return rows.set_column(3, FILES_SCHEMA.field("manifest"), pa.array(work.live.carried_manifests))
 
 
-def _drop_dead(segments: Sequence[SegmentEntry], files: pa.Table) -> tuple[list[SegmentEntry], pa.Table]:
-    """Leave out the segments with no live file, or no column of use, and number the others anew."""
+def _drop_dead(
+    segments: Sequence[SegmentEntry], files: pa.Table, indexes: Set[Index]
+) -> tuple[list[SegmentEntry], pa.Table]:
+    """Leave out the segments with no live file, or nothing of use, and number the others anew."""
+    segments = [
+        replace(entry, indexes=tuple(index for index in entry.indexes if index in indexes))
+        for entry in segments
+    ]
     numbers = files["segment"].to_numpy()
     alive = set(np.unique(numbers).tolist())
-    kept = [number for number in range(len(segments)) if number in alive and segments[number].field_ids]
+    useful = [bool(entry.field_ids or entry.indexes) for entry in segments]
+    kept = [number for number in range(len(segments)) if number in alive and useful[number]]
     renumber = np.full(len(segments), -1, np.int32)
     renumber[kept] = np.arange(len(kept), dtype=np.int32)
     if len(numbers):

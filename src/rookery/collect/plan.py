@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +12,24 @@ from numpy.typing import NDArray
 
 from rookery.model import Field
 from rookery.sketch import MAX_FILES
-from rookery.store import State
+from rookery.store import Index, IndexKind, State
 
 # A core has one task, as starting one costs tens of milliseconds, but up to four where they are long; not
 # more, as each sends what it found of every column.
 LONG_TASK_BYTES = 256 << 20
 TASKS_PER_CORE = 4
 SPLIT_BYTES = 64 << 20  # smaller pieces of a file are not worth reading its footer again
+MAX_BLOOM_BYTES = 256 << 20  # of one index in one group, which is in memory when it is written
+MOST_BITS_A_KEY = 24
+CONTAINER, MAX_CONTAINERS = 1 << 16, 1 << 16  # of a Roaring bitmap; each file begins with a new one
+
+
+@dataclass(frozen=True, slots=True)
+class IndexColumn:
+    """An index to build, and its column."""
+
+    index: Index
+    field: Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +39,10 @@ class FileTask:
     ordinal: int
     path: str
     size: int
+    rows: int = 0
     part: int = 0  # of a large file that several tasks share, the row groups of this remainder
     parts: int = 1
+    only_indexes: bool = False  # its distinct values are counted by Iceberg's own reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,7 @@ class Group:
     number: int
     files: pa.Table
     fields: tuple[Field, ...]
+    indexes: tuple[IndexColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,39 +60,80 @@ class Task:
     """Files of one group that are read by one process."""
 
     group: int
-    group_size: int
+    group_rows: tuple[int, ...]  # of every file of the group, by ordinal
     files: tuple[FileTask, ...]
     fields: tuple[Field, ...]
+    indexes: tuple[IndexColumn, ...] = ()
+
+    @property
+    def group_size(self) -> int:
+        """How many files the group has."""
+        return len(self.group_rows)
 
 
-def coverage(keys: pa.Array, state: State | None, column: Field | None = None) -> NDArray[np.bool_]:
-    """Return which of the files are described by *state*, for one column or at all."""
+def coverage(keys: pa.Array, state: State | None, wanted: Field | Index | None = None) -> NDArray[np.bool_]:
+    """Return which of the files are described by *state*: for a column, for an index, or at all."""
     if state is None or not len(keys):
         return np.zeros(len(keys), bool)
     known = state.files
-    if column is not None:
-        having = [number for number, entry in enumerate(state.index.segments) if entry.describes(column)]
+    if wanted is not None:
+        having = [
+            number
+            for number, entry in enumerate(state.index.segments)
+            if (wanted in entry.indexes if isinstance(wanted, Index) else entry.describes(wanted))
+        ]
         known = known.filter(pc.is_in(known["segment"], pa.array(having, pa.int32())))
     found: NDArray[np.bool_] = pc.is_in(keys, value_set=known["key"].combine_chunks()).to_numpy(False)
     return found
 
 
-def groups(files: pa.Table, keys: pa.Array, fields: Sequence[Field], state: State | None) -> list[Group]:
-    """Return the groups to read: files that lack the same columns together, at most 1,024 a group."""
-    lacking = np.zeros((files.num_rows, len(fields)), bool)
+def groups(
+    files: pa.Table,
+    keys: pa.Array,
+    fields: Sequence[Field],
+    indexes: Sequence[IndexColumn],
+    state: State | None,
+) -> list[Group]:
+    """Return the groups to read: files that lack the same columns and indexes together."""
+    lacking = np.zeros((files.num_rows, len(fields) + len(indexes)), bool)
     for column, field in enumerate(fields):
         usable = state is not None and _usable(state, field)
         lacking[:, column] = ~coverage(keys, state, field) if usable else True
+    for column, wanted in enumerate(indexes, len(fields)):
+        lacking[:, column] = ~coverage(keys, state, wanted.index)
     found: list[Group] = []
     patterns, inverse = np.unique(lacking, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
         if not pattern.any():
             continue
-        wanted = tuple(field for field, needed in zip(fields, pattern, strict=True) if needed)
+        columns = tuple(field for field, needed in zip(fields, pattern[: len(fields)], strict=True) if needed)
+        missing = tuple(
+            index for index, needed in zip(indexes, pattern[len(fields) :], strict=True) if needed
+        )
         rows = np.flatnonzero(inverse.reshape(-1) == number)
-        for start in range(0, len(rows), MAX_FILES):
-            found.append(Group(len(found), files.take(pa.array(rows[start : start + MAX_FILES])), wanted))
+        counts = files["rows"].to_numpy()[rows]
+        for start, end in _cuts(counts, missing):
+            chosen = files.take(pa.array(rows[start:end]))
+            found.append(Group(len(found), chosen, columns, missing))
     return found
+
+
+def _cuts(rows: NDArray[np.int64], indexes: Sequence[IndexColumn]) -> Iterator[tuple[int, int]]:
+    """Cut files into groups: at most 1,024, and no more than their indexes can hold together."""
+    weights = np.zeros(len(rows))
+    for wanted in indexes:
+        if wanted.index.kind is IndexKind.BLOOM:
+            weights = np.maximum(weights, rows * (MOST_BITS_A_KEY / 8 / MAX_BLOOM_BYTES))
+        else:
+            weights = np.maximum(weights, (rows // CONTAINER + 1) / MAX_CONTAINERS)
+    start, load = 0, 0.0
+    for place, weight in enumerate(weights.tolist()):
+        if place > start and (load + weight > 1 or place - start == MAX_FILES):
+            yield start, place
+            start, load = place, 0.0
+        load += weight
+    if start < len(rows):
+        yield start, len(rows)
 
 
 def _usable(state: State, field: Field) -> bool:
@@ -89,7 +144,8 @@ def _usable(state: State, field: Field) -> bool:
 def tasks(found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[int]]) -> list[Task]:
     """Spread the groups' files over tasks of about equal bytes; a task stays within a group.
 
-    *skip* are the ordinals, by group, of files that are read in another way.
+    *skip* are the ordinals, by group, of files whose values are read in another way; those of them that are
+    Parquet are read for indexes alone, which describe all that is in a file, deleted or not.
     """
     total = sum(int(pc.sum(group.files["size"]).as_py()) for group in found) or 1
     share = max(min(total // parallelism, LONG_TASK_BYTES), total // (parallelism * TASKS_PER_CORE), 1)
@@ -105,17 +161,26 @@ def tasks(found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[
             lightest = int(loads.argmin())
             loads[lightest] += piece.size // piece.parts
             bins[lightest].append(piece)
-        result += [Task(group.number, group.files.num_rows, tuple(files), group.fields) for files in bins]
+        rows = tuple(group.files["rows"].to_pylist())
+        result += [
+            Task(group.number, rows, tuple(files), group.fields, group.indexes) for files in bins if files
+        ]
     return result
 
 
 def _pieces(group: Group, share: int, passed_over: set[int]) -> list[FileTask]:
     """The files to read, the largest first; one that exceeds a task's share comes in several pieces."""
     paths, sizes = group.files["path"].to_pylist(), group.files["size"].to_numpy()
+    rows, formats = group.files["rows"].to_pylist(), group.files["format"].to_pylist()
     pieces: list[FileTask] = []
     for ordinal in np.argsort(-sizes, kind="stable").tolist():
-        if ordinal not in passed_over:
-            size = int(sizes[ordinal])
-            parts = max(size // max(share, SPLIT_BYTES), 1)
-            pieces += [FileTask(ordinal, paths[ordinal], size, part, parts) for part in range(parts)]
+        only_indexes = ordinal in passed_over
+        if only_indexes and (not group.indexes or formats[ordinal] != "parquet"):
+            continue
+        size = int(sizes[ordinal])
+        parts = max(size // max(share, SPLIT_BYTES), 1)
+        pieces += [
+            FileTask(ordinal, paths[ordinal], size, rows[ordinal], part, parts, only_indexes)
+            for part in range(parts)
+        ]
     return pieces

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rookery.collect import plan
 from rookery.collect.choose import declared_groups
 from rookery.collect.rows import RowWants
 from rookery.model import Field, RookeryError, Snapshot, UsageError
 from rookery.sketch import MAX_THETA, K, ThetaSketch, union
-from rookery.store import RowIndex, State, Store
+from rookery.store import Declared, Index, RowIndex, State, Store
 from rookery.store.live import Live, live_files
 from rookery.tables.iceberg import IcebergTable
 
@@ -31,6 +32,7 @@ class Work:
     base: Mapping[int, ThetaSketch]  # what the state knows of each column, less the files that are gone
     groups: list[plan.Group]
     declared: RowIndex | None  # the row statistics that were asked for before
+    indexes: Declared
 
 
 def prepare(
@@ -42,6 +44,7 @@ def prepare(
     """
     preferred = [ancestor.id for ancestor in table.ancestors(snapshot)]
     declared: RowIndex | None = None
+    indexes = store.declared(str(table.table.metadata.table_uuid)).typed(table.fields(snapshot))
     for _, state in store.newest(preferred):
         if state.index.table_uuid != str(table.table.metadata.table_uuid):
             continue
@@ -51,19 +54,30 @@ def prepare(
         if full:
             break
         try:
-            return _build_upon(table, store, snapshot, fields, state)
+            return _build_upon(table, store, snapshot, fields, indexes, state)
         except RookeryError as error:
             if isinstance(error, UsageError):
                 raise
             log.warning("a state is passed over: %s", error)
     live = live_files(table, snapshot, None, decode_all=True)
-    return Work(
-        snapshot, fields, None, live, {}, plan.groups(live.decoded, live.keys, fields, None), declared
-    )
+    wanted = _columns_of(indexes.indexes, table.fields(snapshot))
+    groups = plan.groups(live.decoded, live.keys, fields, wanted, None)
+    return Work(snapshot, fields, None, live, {}, groups, declared, indexes)
+
+
+def _columns_of(indexes: Sequence[Index], fields: Sequence[Field]) -> list[plan.IndexColumn]:
+    """The indexes that can be built: a column may have been dropped, and may come back by a rollback."""
+    by_id = {field.id: field for field in fields}
+    return [plan.IndexColumn(index, by_id[index.field_id]) for index in indexes if index.field_id in by_id]
 
 
 def _build_upon(
-    table: IcebergTable, store: Store, snapshot: Snapshot, fields: tuple[Field, ...], state: State
+    table: IcebergTable,
+    store: Store,
+    snapshot: Snapshot,
+    fields: tuple[Field, ...],
+    indexes: Declared,
+    state: State,
 ) -> Work:
     store.check(state)
     live = live_files(table, snapshot, state, decode_all=False)
@@ -71,10 +85,11 @@ def _build_upon(
     starved = [field_id for field_id, sketch in base.items() if _starved(sketch, live)]
     state = _forget(state, starved, table.fields(snapshot))
     base = {field_id: sketch for field_id, sketch in base.items() if field_id in state.index.types}
-    if not live.decoded_all and _lacks_columns(state, live, fields):
+    wanted = _columns_of(indexes.indexes, table.fields(snapshot))
+    if not live.decoded_all and _lacks_something(state, live, fields, wanted):
         live = live_files(table, snapshot, state, decode_all=True)
-    groups = plan.groups(live.decoded, live.keys, fields, state)
-    return Work(snapshot, fields, state, live, base, groups, state.index.rows)
+    groups = plan.groups(live.decoded, live.keys, fields, wanted, state)
+    return Work(snapshot, fields, state, live, base, groups, state.index.rows, indexes)
 
 
 def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:
@@ -89,7 +104,7 @@ def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSket
         mask, known = alive.live(number), wanted.intersection(entry.field_ids)
         if not known or not mask.any():  # a dead segment takes its θ along
             continue
-        with store.open_segment(entry.name) as segment:
+        with store.open_segment(entry) as segment:
             for field_id, theta in segment.thetas(frozenset(known)).items():
                 parts[field_id].append(theta.sketch(mask))
     return {**state.thetas, **{field_id: union(sketches) for field_id, sketches in parts.items()}}
@@ -116,10 +131,16 @@ def _forget(state: State, starved: Sequence[int], fields: Sequence[Field]) -> St
     return replace(state, index=replace(state.index, segments=segments, types=kept))
 
 
-def _lacks_columns(state: State, live: Live, fields: Sequence[Field]) -> bool:
-    """Whether of a file that the state knows some column is still to be read."""
+def _lacks_something(
+    state: State, live: Live, fields: Sequence[Field], indexes: Sequence[plan.IndexColumn]
+) -> bool:
+    """Whether of a file that the state knows some column is still to be read, or some index to be built."""
     alive = replace(state, files=state.files.take(pa.array(live.carried)))
-    return not {field.id for field in fields} <= alive.complete(fields)
+    keys = pc.unique(alive.files["key"].combine_chunks())
+    return not (
+        {field.id for field in fields} <= alive.complete(fields)
+        and all(plan.coverage(keys, alive, wanted.index).all() for wanted in indexes)
+    )
 
 
 def differs(work: Work, wants: RowWants) -> bool:
@@ -130,5 +151,6 @@ def differs(work: Work, wants: RowWants) -> bool:
         or work.state is None
         or not wants.is_declared(work.state.index.rows)
         or work.state.index.snapshot_id != work.snapshot.id
+        or work.state.index.indexes != work.indexes.indexes
         or not {field.id for field in work.fields} <= set(work.state.index.types)
     )

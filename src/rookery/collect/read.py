@@ -7,32 +7,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from rookery.collect.arrow import leaf_array
+from rookery.collect.arrow import leaf_array, row_values
 from rookery.collect.together import is_group, member_ids, member_types
 from rookery.model import Field, Place
 from rookery.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
 from rookery.parquet.pages import UnreadablePagesError, read_chunk
 from rookery.sketch import ThetaSketch
+from rookery.sketch.bloom_builder import BloomBuilder
 from rookery.sketch.joint import add_joint
 from rookery.sketch.kmv import ThetaBuilder
-from rookery.sketch.values import PlainValues, add_arrow, plain_values
+from rookery.sketch.values import PlainValues, ValueTaker, add_arrow, plain_values
 from rookery.storage import Source, SourceFile, TailSource, open_source
 
 PAGES = "pages"
 ARROW = "arrow"
 ENGINE = "engine"
 
+PositionTaker = Callable[[pa.Array, int], None]
+"""Takes values one behind the other, and the row of the first in its file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of one file: sketches by field id, and what they cost."""
+    """What came of one file: sketches by field id, and what they cost. Indexes are built as it is read."""
 
     sketches: Mapping[int, ThetaSketch]
     chunks: Counter[str] = field(default_factory=Counter)  # column chunks by way
@@ -45,6 +50,17 @@ class NeedsEngineError(Exception):
     """The file can be understood only by Iceberg's own reader."""
 
 
+@dataclass(frozen=True, slots=True)
+class IndexTakers:
+    """Where a file's values go for its indexes: Bloom filters by field id, and positions of values."""
+
+    blooms: Mapping[int, tuple[Field, BloomBuilder]] = field(default_factory=dict)
+    bitmaps: Mapping[int, tuple[Field, PositionTaker]] = field(default_factory=dict)
+
+
+NO_INDEXES = IndexTakers()
+
+
 def read_parquet(
     path: str,
     size: int,
@@ -53,6 +69,7 @@ def read_parquet(
     io_properties: Mapping[str, str],
     part: int = 0,
     parts: int = 1,
+    indexes: IndexTakers = NO_INDEXES,
 ) -> Reading:
     """Sketch the columns *fields* of a file; hashes at or above *thetas* (by field id) are of no use.
 
@@ -68,36 +85,69 @@ def read_parquet(
         sketches: dict[int, ThetaSketch] = {}
         chunks: Counter[str] = Counter()
         values = 0
-        for column in fields:
-            builder = ThetaBuilder(thetas[column.id])
+        for column, takes_theta in _columns(fields, indexes):
+            builder = ThetaBuilder(thetas[column.id]) if takes_theta else None
+            takers: list[ValueTaker] = [builder] if builder is not None else []
+            if column.id in indexes.blooms:
+                takers.append(indexes.blooms[column.id][1])
             leaf = by_id.get(column.id)
             if is_group(column):
+                assert builder is not None
                 with damaged(Place(source.name), f"values of columns {column.name}"):
                     chunks += _read_group(source, mine, by_id, column, builder)
                 values += sum(footer.row_groups[number].rows for number in mine)
             elif leaf is not None:
-                chunks += _read_leaf(source, footer, mine, leaf, column, builder)
+                chunks += _read_leaf(source, footer, mine, leaf, column, takers)
                 values += sum(footer.row_groups[number].chunks[leaf.index].values for number in mine)
             elif column.filled:
                 raise NeedsEngineError("a column that the file lacks has a value all the same")
-            sketches[column.id] = builder.result()
+            if builder is not None:
+                sketches[column.id] = builder.result()
+        for column, take in indexes.bitmaps.values():
+            _read_positions(source, footer, mine, by_id.get(column.id), column, take)
         return Reading(sketches, chunks, values, opened.bytes_read, opened.reads)
 
 
+def _columns(fields: Sequence[Field], indexes: IndexTakers) -> Iterator[tuple[Field, bool]]:
+    """The columns whose values are read, and whether their distinct values are counted."""
+    counted = {column.id for column in fields}
+    yield from ((column, True) for column in fields)
+    yield from ((column, False) for column, _ in indexes.blooms.values() if column.id not in counted)
+
+
 def _read_leaf(
-    source: Source, footer: Footer, numbers: range, leaf: Leaf, column: Field, builder: ThetaBuilder
+    source: Source, footer: Footer, numbers: range, leaf: Leaf, column: Field, takers: Sequence[ValueTaker]
 ) -> Counter[str]:
     plain = plain_values(column.type, leaf.physical.name, leaf.width, leaf.time_unit)
     ways: Counter[str] = Counter()
     for number in numbers:
         chunk = footer.row_groups[number].chunks[leaf.index]
-        if plain is not None and _by_pages(source, chunk, plain, builder):
+        if plain is not None and _by_pages(source, chunk, plain, takers):
             ways[PAGES] += 1
         else:
             with damaged(Place(source.name, chunk.start), f"values of column {column.name}"):
-                _by_arrow(source, leaf, number, column, builder)
+                _by_arrow(source, leaf, number, column, takers)
             ways[ARROW] += 1
     return ways
+
+
+def _read_positions(
+    source: Source, footer: Footer, numbers: range, leaf: Leaf | None, column: Field, take: PositionTaker
+) -> None:
+    """Hand a column's values to *take* with the rows they stand in; only decoding keeps those."""
+    if leaf is None and column.filled:
+        raise NeedsEngineError("a column that the file lacks has a value all the same")
+    file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
+    first = 0
+    for number, group in enumerate(footer.row_groups):
+        if number in numbers:
+            if leaf is None:
+                take(pa.nulls(group.rows), first)
+            else:
+                with damaged(Place(source.name), f"values of column {column.name}"):
+                    (found,) = file.read_row_group(number, columns=[".".join(leaf.path)]).columns
+                    take(row_values(found, column.parts[1:]), first)
+        first += group.rows
 
 
 def _read_group(
@@ -120,19 +170,28 @@ def add_group(builder: ThetaBuilder, group: Field, columns: Mapping[int, pa.Arra
         add_joint(builder, list(types.values()), [columns[number] for number in types])
 
 
-def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, builder: ThetaBuilder) -> bool:
+def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, takers: Sequence[ValueTaker]) -> bool:
     """Take the chunk's values from its pages; False if some page has another form."""
     if chunk.other_pages:
         return False
+
+    def take(data: NDArray[np.uint8], start: int, end: int) -> None:
+        for taker in takers:
+            plain(taker, data, start, end)
+
     try:
-        read_chunk(source, chunk, partial(plain, builder))
+        read_chunk(source, chunk, take)
     except UnreadablePagesError:
         return False  # what was added already is part of the column all the same
     return True
 
 
-def _by_arrow(source: Source, leaf: Leaf, row_group: int, column: Field, builder: ThetaBuilder) -> None:
+def _by_arrow(
+    source: Source, leaf: Leaf, row_group: int, column: Field, takers: Sequence[ValueTaker]
+) -> None:
     file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
     for chunk in file.read_row_group(row_group, columns=[".".join(leaf.path)]).columns:
         for array in chunk.chunks:
-            add_arrow(builder, column.type, leaf_array(array, column.parts[1:]))
+            values = leaf_array(array, column.parts[1:])
+            for taker in takers:
+                add_arrow(taker, column.type, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -15,17 +16,26 @@ from rookery.collect.progress import Progress, silent, watched
 from rookery.collect.work import Costs, Partial, run_task
 from rookery.collect.workers import forget_jars, on_spark
 from rookery.sketch import InvertedTheta
+from rookery.sketch.bitmap import BitmapIndex
+from rookery.sketch.bloom import BloomFilter
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 LOCAL_BYTES = 48 << 20  # of files; below this, starting Spark's tasks costs more than reading
-_SCHEMA = "group int, field int, theta binary, costs string"
+_SCHEMA = "group int, kind string, field int, ordinal int, payload binary"
 _ARROW = pa.schema(
-    [("group", pa.int32()), ("field", pa.int32()), ("theta", pa.binary()), ("costs", pa.string())]
+    [
+        ("group", pa.int32()),
+        ("kind", pa.string()),
+        ("field", pa.int32()),
+        ("ordinal", pa.int32()),
+        ("payload", pa.binary()),
+    ]
 )
-_NO_FIELD = -1  # no column has this id, and no column group
+_COSTS, _THETA, _BLOOM, _BITMAP = "costs", "theta", "bloom", "bitmap"
 _HARD = "hard"
+_BATCH_BYTES = 32 << 20
 
 
 def run(
@@ -48,12 +58,24 @@ def merge(partials: Sequence[Partial]) -> Partial:
     """Join what several tasks found of one group."""
     if len(partials) == 1:
         return partials[0]
-    thetas = {
-        field_id: InvertedTheta.merge([partial.thetas[field_id] for partial in partials])
-        for field_id in partials[0].thetas
-    }
-    costs = sum((partial.costs for partial in partials), Costs())
-    return Partial(partials[0].group, thetas, costs, tuple(n for partial in partials for n in partial.hard))
+    fields = dict.fromkeys(number for partial in partials for number in partial.thetas)
+    bitmaps: defaultdict[int, list[BitmapIndex]] = defaultdict(list)
+    blooms: defaultdict[int, dict[int, BloomFilter]] = defaultdict(dict)
+    for partial in partials:
+        for number, bitmap in partial.bitmaps.items():
+            bitmaps[number].append(bitmap)
+        for number, filters in partial.blooms.items():
+            for ordinal, part in filters.items():
+                before = blooms[number].get(ordinal)  # of a file that several tasks shared
+                blooms[number][ordinal] = part if before is None else before.union(part)
+    return Partial(
+        partials[0].group,
+        {n: InvertedTheta.merge([part.thetas[n] for part in partials if n in part.thetas]) for n in fields},
+        sum((partial.costs for partial in partials), Costs()),
+        tuple(ordinal for partial in partials for ordinal in partial.hard),
+        blooms,
+        {number: BitmapIndex.merge(found) for number, found in bitmaps.items()},
+    )
 
 
 def _run_here(
@@ -85,18 +107,51 @@ def _run_on_spark(
 def _partials(rows: Iterable[Row]) -> Iterator[Partial]:
     """Put together what tasks sent of each group; rows of a group come one behind the other."""
     for group, found in groupby(rows, attrgetter("group")):
-        thetas: dict[int, list[InvertedTheta]] = {}
-        costs = Costs()
-        hard: list[int] = []
-        for row in found:
-            if row.field == _NO_FIELD:
-                stated = json.loads(row.costs)
-                hard += stated.pop(_HARD)
-                costs += Costs.of(stated)
-            else:
-                thetas.setdefault(row.field, []).append(InvertedTheta.decode(bytes(row.theta)))
-        merged = {field_id: InvertedTheta.merge(parts) for field_id, parts in thetas.items()}
-        yield Partial(group, merged, costs, tuple(hard))
+        yield merge([_partial(group, row) for row in found])
+
+
+def _partial(group: int, row: Row) -> Partial:
+    payload = bytes(row.payload)
+    if row.kind == _COSTS:
+        stated = json.loads(payload)
+        hard = tuple(stated.pop(_HARD))
+        return Partial(group, {}, Costs.of(stated), hard)
+    if row.kind == _THETA:
+        return Partial(group, {row.field: InvertedTheta.decode(payload)}, Costs())
+    if row.kind == _BLOOM:
+        return Partial(group, {}, Costs(), (), {row.field: {row.ordinal: BloomFilter.from_bytes(payload)}})
+    return Partial(group, {}, Costs(), (), {}, {row.field: BitmapIndex.decode(payload)})
+
+
+def _rows(partial: Partial) -> Iterator[tuple[str, int, int, bytes]]:
+    costs = json.dumps(partial.costs.as_dict() | {_HARD: partial.hard})
+    yield _COSTS, 0, 0, costs.encode()
+    for number, theta in partial.thetas.items():
+        yield _THETA, number, 0, theta.encode()
+    for number, filters in partial.blooms.items():
+        for ordinal, found in filters.items():
+            yield _BLOOM, number, ordinal, found.to_bytes()
+    for number, bitmap in partial.bitmaps.items():
+        yield _BITMAP, number, 0, bitmap.encode()
+
+
+def _batches(partial: Partial) -> Iterator[pa.RecordBatch]:
+    """What a task found, in batches of bounded size."""
+    rows: list[tuple[str, int, int, bytes]] = []
+    held = 0
+    for row in _rows(partial):
+        rows.append(row)
+        held += len(row[3])
+        if held > _BATCH_BYTES:
+            yield _batch(partial.group, rows)
+            rows, held = [], 0
+    if rows:
+        yield _batch(partial.group, rows)
+
+
+def _batch(group: int, rows: Sequence[tuple[str, int, int, bytes]]) -> pa.RecordBatch:
+    kinds, fields, ordinals, payloads = zip(*rows, strict=True)
+    return pa.record_batch([[group] * len(rows), kinds, fields, ordinals, payloads], schema=_ARROW)
 
 
 def _mapper(
@@ -106,13 +161,6 @@ def _mapper(
         forget_jars()
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                partial = run_task(tasks[number], io_properties)
-                rows: list[dict[str, object]] = [
-                    {"group": partial.group, "field": field_id, "theta": theta.encode(), "costs": None}
-                    for field_id, theta in partial.thetas.items()
-                ]
-                costs = json.dumps(partial.costs.as_dict() | {_HARD: partial.hard})
-                rows.append({"group": partial.group, "field": _NO_FIELD, "theta": None, "costs": costs})
-                yield pa.RecordBatch.from_pylist(rows, _ARROW)
+                yield from _batches(run_task(tasks[number], io_properties))
 
     return read

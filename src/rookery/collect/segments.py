@@ -13,7 +13,9 @@ from rookery.collect.progress import Progress
 from rookery.collect.run import merge, run
 from rookery.collect.work import Costs, Partial
 from rookery.sketch import ThetaSketch
-from rookery.store import SegmentEntry, Store, write_segment
+from rookery.sketch.bloom_matrix import BloomMatrix
+from rookery.store import Contents, SegmentEntry, Store, ZoneMap, write_segment
+from rookery.store.seal import footer_checksum
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -34,17 +36,17 @@ def write_groups(
 ) -> list[Written]:
     """Read the groups; of each, only what concerns the whole table is held on to."""
     hard = {group.number: _hard(group) for group in work.groups}
-    simple = [group for group in work.groups if len(hard[group.number]) < group.files.num_rows]
-    tasks = plan.tasks(simple, spark.sparkContext.defaultParallelism, skip=hard)
+    tasks = plan.tasks(work.groups, spark.sparkContext.defaultParallelism, skip=hard)
     written: dict[int, Written] = {}
 
     def finish(group: plan.Group, found: Partial | None) -> None:
         by_engine = sorted({*hard[group.number], *(found.hard if found is not None else ())})
         parts = [found] if found is not None else []
-        if by_engine:
+        if by_engine and group.fields:
             parts.append(run_engine(spark, table.name, work.snapshot.id, group, by_engine))
         youngest = table.table.metadata.last_column_id
-        written[group.number] = _write(store, work, group, merge(parts), youngest)
+        whole = merge(parts) if parts else Partial(group.number, {}, Costs())
+        written[group.number] = _write(store, work, group, whole, youngest)
 
     for partial in run(spark, tasks, store.io_properties, progress):
         finish(work.groups[partial.group], partial)
@@ -65,16 +67,32 @@ def _hard(group: plan.Group) -> Sequence[int]:
 
 
 def _write(store: Store, work: Work, group: plan.Group, partial: Partial, last_column_id: int) -> Written:
-    location = store.segment_path()
-    write_segment(
-        location,
-        group.files,
-        partial.thetas,
+    rates = {wanted.field.id: wanted.index.fpp for wanted in group.indexes if wanted.index.fpp}
+    count = group.files.num_rows
+    blooms = {
+        number: BloomMatrix.of(
+            {n: found.fitted(rates[number]) for n, found in filters.items()}, count, rates[number]
+        )
+        for number, filters in partial.blooms.items()
+    }
+    # A file of which a part is missing is not covered.
+    bitmaps = {number: found.whole() for number, found in partial.bitmaps.items()}
+    written = write_segment(
+        store.segment_path(),
+        Contents(ZoneMap.of(group.files), partial.thetas, blooms, bitmaps),
         snapshot_id=work.snapshot.id,
         sequence_number=work.snapshot.sequence_number,
         io_properties=store.io_properties,
     )
-    name, known = location.rpartition("/")[2], tuple(sorted(partial.thetas))
-    entry = SegmentEntry(name, group.files.num_rows, known, last_column_id)
+    entry = SegmentEntry(
+        written.location.rpartition("/")[2],
+        count,
+        tuple(sorted(partial.thetas)),
+        last_column_id,
+        tuple(wanted.index for wanted in group.indexes),
+        written.size,
+        written.footer_size,
+        footer_checksum(written.metadata),
+    )
     sketches = {field_id: theta.sketch() for field_id, theta in partial.thetas.items()}
     return Written(entry, sketches, partial.costs)

@@ -27,11 +27,10 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from rookery.collect.arrow import map_entries
 from rookery.collect.choose import declared_groups
 from rookery.model import Certainty, Estimate, Field, Snapshot
 from rookery.sketch import ThetaSketch, union
-from rookery.store import State, Store
+from rookery.store import State, Store, ZoneMap
 from rookery.store.live import Live, live_files
 from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
 
@@ -77,7 +76,7 @@ class TableSummary:
 class _Part:
     """Files whose zone map is at hand, and what their segment knows of distinct values."""
 
-    zone_map: pa.Table
+    zone_map: ZoneMap
     sketches: Mapping[int, ThetaSketch]
     field_ids: frozenset[int]
 
@@ -89,11 +88,12 @@ def summarize(
     live = live_files(table, snapshot, state, decode_all=False)
     groups = declared_groups(state, table.fields(snapshot)) if state is not None else []
     parts = _parts(store, state, live, wanted, (*table.fields(snapshot), *groups))
-    zone_maps = pa.concat_tables([part.zone_map for part in parts], promote_options="default")
+    zone_map = ZoneMap.concat([part.zone_map for part in parts])
     # A file that is in two segments, for different columns, is counted once.
-    first = _first_of_each(zone_maps["path"].combine_chunks())
-    zone_map = zone_maps.filter(pa.array(first))
-    rows = int(pc.sum(zone_map["rows"]).as_py() or 0)
+    first = _first_of_each(zone_map.files["path"].combine_chunks())
+    if not first.all():
+        zone_map = zone_map.filter(first)
+    rows = int(pc.sum(zone_map.files["rows"]).as_py() or 0)
     whole = state.thetas if state is not None and wanted is None and not live.removed else None
     schema = table.schema(snapshot)
     columns = [
@@ -101,7 +101,7 @@ def summarize(
         for field in table.fields(snapshot)
     ]
     known = [_group(field, rows, parts, whole) for field in groups]
-    return TableSummary(zone_map.num_rows, rows, (*columns, *known))
+    return TableSummary(len(zone_map), rows, (*columns, *known))
 
 
 def _parts(
@@ -113,20 +113,20 @@ def _parts(
         alive = State(state.index, state.files.take(pa.array(live.carried)))
         known = alive.files["key"].combine_chunks()
         for number, entry in enumerate(state.index.segments):
-            with store.open_segment(entry.name) as segment:
+            with store.open_segment(entry) as segment:
                 mask = alive.live(number)
                 if wanted is not None:
-                    mask &= wanted(segment.zone_map)
+                    mask &= wanted(segment.files)
                 sketches: dict[int, ThetaSketch] = {}
                 if mask.any() and (wanted is not None or live.removed or not state.is_whole):
                     thetas = segment.thetas(frozenset(entry.field_ids))
                     sketches = {field_id: theta.sketch(mask) for field_id, theta in thetas.items()}
                 known_ids = frozenset(field.id for field in fields if entry.describes(field))
-                parts.append(_Part(segment.zone_map.filter(pa.array(mask)), sketches, known_ids))
+                parts.append(_Part(segment.zone_map.filter(mask), sketches, known_ids))
     fresh = live.decoded.filter(pc.invert(pc.is_in(live.keys, value_set=known)))
     if wanted is not None:
         fresh = fresh.filter(pa.array(wanted(fresh)))
-    return [*parts, _Part(fresh, {}, frozenset())]
+    return [*parts, _Part(ZoneMap.of(fresh), {}, frozenset())]
 
 
 def _rows_of(parts: Sequence[_Part]) -> int:
@@ -134,7 +134,7 @@ def _rows_of(parts: Sequence[_Part]) -> int:
     files = pa.concat_tables(
         [
             FILE_SCHEMA.empty_table().select(["path", "rows"]),
-            *(part.zone_map.select(["path", "rows"]) for part in parts),
+            *(part.zone_map.files.select(["path", "rows"]) for part in parts),
         ]
     )
     return int(files["rows"].to_numpy()[_first_of_each(files["path"].combine_chunks())].sum())
@@ -150,19 +150,20 @@ def _first_of_each(paths: pa.Array) -> NDArray[np.bool_]:
 def _column(
     field: Field,
     kind: PrimitiveType,
-    zone_map: pa.Table,
+    zone_map: ZoneMap,
     rows: int,
     parts: Sequence[_Part],
     whole: Mapping[int, ThetaSketch] | None,
 ) -> ColumnSummary:
     ndv, coverage = _distinct(field, rows, parts, whole)
+    known = zone_map.column(field.id)
     return ColumnSummary(
         field,
         ndv,
-        _total(zone_map["null_counts"], field.id, zone_map.num_rows),
-        _bound(zone_map["lower_bounds"], field.id, kind, min),
-        _bound(zone_map["upper_bounds"], field.id, kind, max),
-        _total(zone_map["column_sizes"], field.id, None),
+        _total(known["nulls"], complete=True),
+        _bound(known["lower"], kind, min),
+        _bound(known["upper"], kind, max),
+        _total(known["size"], complete=False),
         coverage,
     )
 
@@ -179,7 +180,7 @@ def _distinct(
     field: Field, rows: int, parts: Sequence[_Part], whole: Mapping[int, ThetaSketch] | None
 ) -> tuple[Estimate | None, float]:
     """The number of distinct values of a column or a group, and the share of rows that it describes."""
-    describing = [part for part in parts if field.id in part.field_ids or not part.zone_map.num_rows]
+    describing = [part for part in parts if field.id in part.field_ids or not len(part.zone_map)]
     covered = rows if len(describing) == len(parts) else _rows_of(describing)
     sketch = whole.get(field.id) if whole is not None else None
     if sketch is None and any(field.id in part.field_ids for part in parts):
@@ -197,24 +198,15 @@ def _estimate(sketch: ThetaSketch | None, covered: int, rows: int) -> Estimate |
     return Estimate(estimate.value, estimate.low, estimate.high + rows - covered, Certainty.SKETCHED)
 
 
-def _entries(column: pa.ChunkedArray, field_id: int) -> pa.ChunkedArray:
-    """The values of one field in a column of maps from field id."""
-    found = [map_entries(chunk) for chunk in column.chunks]
-    keys = pa.chunked_array([keys for keys, _ in found], pa.int32())
-    values = pa.chunked_array([values for _, values in found], column.type.item_type)
-    return values.filter(pc.equal(keys, field_id))
-
-
-def _total(column: pa.ChunkedArray, field_id: int, files: int | None) -> int | None:
-    """The sum over all files; None if some file does not say (and *files* is how many must)."""
-    values = _entries(column, field_id)
-    if not len(values) or (files is not None and len(values) < files):
+def _total(counts: pa.ChunkedArray, *, complete: bool) -> int | None:
+    """The sum over all files; None if no file says, or some file does not though all must."""
+    if counts.null_count == len(counts) or (complete and counts.null_count):
         return None
-    return int(pc.sum(values).as_py())
+    return int(pc.sum(counts).as_py())
 
 
-def _bound(column: pa.ChunkedArray, field_id: int, kind: PrimitiveType, choose: Callable[[Any], Any]) -> Any:
-    values = pc.unique(_entries(column, field_id))
+def _bound(column: pa.ChunkedArray, kind: PrimitiveType, choose: Callable[[Any], Any]) -> Any:
+    values = pc.unique(column.drop_null())
     if not len(values):
         return None
     return choose(from_bytes(kind, value) for value in _ends(values, kind))

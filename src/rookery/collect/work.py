@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rookery.collect.indexing import IndexBuilders
 from rookery.collect.plan import Task
 from rookery.collect.read import NeedsEngineError, read_parquet
 from rookery.sketch import InvertedTheta, InvertedThetaBuilder
+from rookery.sketch.bitmap import BitmapIndex
+from rookery.sketch.bloom import BloomFilter
 
 
 @dataclass(slots=True)
@@ -49,24 +52,32 @@ class Partial:
     thetas: Mapping[int, InvertedTheta]
     costs: Costs
     hard: tuple[int, ...] = ()  # the ordinals of files that only Iceberg's own reader understands
+    blooms: Mapping[int, Mapping[int, BloomFilter]] = field(default_factory=dict)  # by column and ordinal
+    bitmaps: Mapping[int, BitmapIndex] = field(default_factory=dict)
 
 
 def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
     """Read a task's files. θ falls as they are read, so later files keep ever less."""
     thetas = {column.id: InvertedThetaBuilder(task.group_size) for column in task.fields}
+    indexes = IndexBuilders(task)
     costs = Costs()
     hard: list[int] = []
     for file in task.files:
         limits = {column.id: thetas[column.id].theta for column in task.fields}
+        fields = () if file.only_indexes else task.fields
+        takers = indexes.takers(file)
         try:
             reading = read_parquet(
-                file.path, file.size, task.fields, limits, io_properties, file.part, file.parts
+                file.path, file.size, fields, limits, io_properties, file.part, file.parts, takers
             )
         except NeedsEngineError:
-            hard.append(file.ordinal)
+            if not file.only_indexes:
+                hard.append(file.ordinal)
             continue
         for field_id, sketch in reading.sketches.items():
             thetas[field_id].add(sketch, file.ordinal)
-        costs += Costs(int(file.part == 0), reading.chunks, reading.values, reading.bytes_read, reading.reads)
+        indexes.add(file, takers)
+        counted = int(file.part == 0 and not file.only_indexes)
+        costs += Costs(counted, reading.chunks, reading.values, reading.bytes_read, reading.reads)
     found = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(task.group, found, costs, tuple(hard))
+    return Partial(task.group, found, costs, tuple(hard), indexes.blooms, indexes.bitmaps())

@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rookery.model import Place
-from rookery.parquet.footer import CODECS, Chunk, Encoding, PageType, ParquetError, damaged
+from rookery.parquet.layout import CODECS, Chunk, Encoding, PageType, ParquetError, damaged
+from rookery.parquet.ranges import check_range
 from rookery.parquet.thrift import Cursor, Struct, ThriftError
 from rookery.storage import Source
 
@@ -32,7 +33,9 @@ def read_chunk(source: Source, chunk: Chunk, take: Values) -> None:
     if chunk.values == 0:
         return
     dictionary_only = chunk.dictionary_size > 0 and not chunk.plain_pages and not chunk.other_pages
-    data = source.read(chunk.start, chunk.dictionary_size if dictionary_only else chunk.size)
+    size = chunk.dictionary_size if dictionary_only else chunk.size
+    check_range(source, chunk.start, size, f"pages of column {'.'.join(chunk.leaf.path)}")
+    data = source.read(chunk.start, size)
     with damaged(Place(source.name, chunk.start), f"pages of column {'.'.join(chunk.leaf.path)}"):
         for header, page in _pages(data):
             _take_page(header, page, chunk, take)

@@ -152,6 +152,19 @@ class Reader:
         """Read one payload as it is stored."""
         return next(self._stored([blob]))[1]
 
+    def read_range(self, blob: BlobMetadata, offset: int, length: int) -> bytes:
+        """Read *length* bytes from *offset* of a payload that is stored as it is."""
+        if blob.codec is not None:
+            raise UsageError(f"a {blob.codec} blob has no ranges", hint="read it whole")
+        if offset < 0 or length < 0 or offset + length > blob.length:
+            raise PuffinError(
+                self._place(blob.offset), f"a range of {blob.length} bytes", f"{length} from {offset}"
+            )
+        start = blob.offset + offset
+        if start >= self._window_start:  # came with the first read
+            return self._window[start - self._window_start :][:length]
+        return self.source.read(start, length)
+
     def read_many(self, blobs: Iterable[BlobMetadata]) -> Iterator[tuple[BlobMetadata, bytes]]:
         """Read payloads, decompressed, in the order of the file; neighbours share a read."""
         return ((blob, self.decompress(blob, stored)) for blob, stored in self._stored(blobs))

@@ -1,22 +1,45 @@
-"""Iceberg's values as bytes, from Arrow arrays and from Parquet's PLAIN encoding, into a theta builder.
+"""Iceberg's values as bytes, from Arrow arrays and from Parquet's PLAIN encoding, into a builder.
 
-The bytes are those of Iceberg's single-value serialization: integers, dates and times little-endian, decimals
-unscaled and big-endian in as few bytes as will do, strings in UTF-8, a UUID in its 16 bytes.
+For a theta sketch the bytes are those of Iceberg's single-value serialization: integers, dates and times
+little-endian, decimals unscaled and big-endian in as few bytes as will do, strings in UTF-8, a UUID in its 16
+bytes. A Bloom filter differs in decimals alone, which come by a method of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.typing import base_type
 
-PlainValues = Callable[[ThetaBuilder, NDArray[np.uint8], int, int], None]
+
+class ValueTaker(Protocol):
+    """What takes values as bytes: the builder of a theta sketch, or of a Bloom filter."""
+
+    def add_fixed(self, data: NDArray[np.uint8], start: int, count: int, width: int) -> None:
+        """Take *count* values of *width* bytes from *start*."""
+
+    def add_widened(self, data: NDArray[np.uint8], start: int, count: int) -> None:
+        """Take four-byte integers as longs."""
+
+    def add_prefixed(self, data: NDArray[np.uint8], start: int, end: int) -> int:
+        """Take the byte arrays from *start* to *end*, each behind its length; return their number."""
+
+    def add_offsets(self, data: NDArray[np.uint8], offsets: NDArray[np.int32] | NDArray[np.int64]) -> None:
+        """Take the byte arrays between consecutive *offsets*."""
+
+    def add_decimals(
+        self, data: NDArray[np.uint8], start: int, count: int, width: int, *, little: bool
+    ) -> None:
+        """Take unscaled decimals of *width* bytes, little- or big-endian."""
+
+
+PlainValues = Callable[[ValueTaker, NDArray[np.uint8], int, int], None]
 
 _WIDTHS = {
     "int": 4,
@@ -31,7 +54,7 @@ _WIDTHS = {
 _WIDTHS |= {"timestamp_ns": 8, "timestamptz_ns": 8}
 
 
-def add_arrow(builder: ThetaBuilder, type_name: str, array: pa.Array) -> None:
+def add_arrow(builder: ValueTaker, type_name: str, array: pa.Array) -> None:
     """Add the values of an Arrow array of the Iceberg type *type_name*; nulls are passed over."""
     if pa.types.is_dictionary(array.type):
         array = pc.take(no_view(array.dictionary), pc.unique(array.indices.drop_null()))
@@ -61,7 +84,7 @@ def no_view(array: pa.Array) -> pa.Array:
     return array
 
 
-def _add_variable(builder: ThetaBuilder, array: pa.Array) -> None:
+def _add_variable(builder: ValueTaker, array: pa.Array) -> None:
     if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
         array = array.cast(pa.large_binary())
     _, offsets, data = array.buffers()
@@ -69,13 +92,13 @@ def _add_variable(builder: ThetaBuilder, array: pa.Array) -> None:
     builder.add_offsets(np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8), bounds)
 
 
-def _add_decimals(builder: ThetaBuilder, array: pa.Array) -> None:
+def _add_decimals(builder: ValueTaker, array: pa.Array) -> None:
     width = array.type.bit_width // 8
     data = np.frombuffer(array.buffers()[1], np.uint8)
     builder.add_decimals(data, array.offset * width, len(array), width, little=True)
 
 
-def _add_fixed_binary(builder: ThetaBuilder, array: pa.Array) -> None:
+def _add_fixed_binary(builder: ValueTaker, array: pa.Array) -> None:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
@@ -107,7 +130,7 @@ _ARROW = {
 }
 
 
-def _add_numbers(builder: ThetaBuilder, kind: str, array: pa.Array) -> None:
+def _add_numbers(builder: ValueTaker, kind: str, array: pa.Array) -> None:
     if array.type != _ARROW[kind]:
         array = array.cast(_ARROW[kind], safe=False)
     width = _WIDTHS[kind]
@@ -130,24 +153,24 @@ def in_one_form(type_name: str, array: pa.Array) -> pa.Array:
 
 
 def _fixed(width: int) -> PlainValues:
-    def add(builder: ThetaBuilder, data: NDArray[np.uint8], start: int, end: int) -> None:
+    def add(builder: ValueTaker, data: NDArray[np.uint8], start: int, end: int) -> None:
         builder.add_fixed(data, start, _count(start, end, width), width)
 
     return add
 
 
-def _widened(builder: ThetaBuilder, data: NDArray[np.uint8], start: int, end: int) -> None:
+def _widened(builder: ValueTaker, data: NDArray[np.uint8], start: int, end: int) -> None:
     builder.add_widened(data, start, _count(start, end, 4))
 
 
 def _decimals(width: int, little: bool) -> PlainValues:
-    def add(builder: ThetaBuilder, data: NDArray[np.uint8], start: int, end: int) -> None:
+    def add(builder: ValueTaker, data: NDArray[np.uint8], start: int, end: int) -> None:
         builder.add_decimals(data, start, _count(start, end, width), width, little=little)
 
     return add
 
 
-def _prefixed(builder: ThetaBuilder, data: NDArray[np.uint8], start: int, end: int) -> None:
+def _prefixed(builder: ValueTaker, data: NDArray[np.uint8], start: int, end: int) -> None:
     builder.add_prefixed(data, start, end)
 
 

@@ -16,6 +16,7 @@ from rookery.model import MachineError
 from rookery.spark.catalogs import SparkCatalog, spark_catalog
 from rookery.spark.java import find_java
 from rookery.spark.puffin_source import PuffinDataSource
+from rookery.spark.rookery_source import RookeryDataSource
 from rookery.spark.settings import settings, spark_defaults
 from rookery.tables import CatalogConfig, home, open_catalog, resolve
 
@@ -45,6 +46,8 @@ def session(
 def register(spark: SparkSession) -> SparkSession:
     """Teach a session of your own the data sources of Rookery."""
     spark.dataSource.register(PuffinDataSource)
+    spark.dataSource.register(RookeryDataSource)
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     return spark
 
 

@@ -3,6 +3,7 @@
 from rookery.storage.file import SourceFile
 from rookery.storage.location import local_path, scheme_of, shown, without_secrets
 from rookery.storage.open import Readable, Writable, create_sink, list_files, open_source
+from rookery.storage.passing import PassingSource
 from rookery.storage.sink import BytesSink, LocalSink, Sink
 from rookery.storage.source import BytesSource, InputFile, LocalSource, Source
 from rookery.storage.tail import TailSource
@@ -13,6 +14,7 @@ __all__ = [
     "InputFile",
     "LocalSink",
     "LocalSource",
+    "PassingSource",
     "Readable",
     "Sink",
     "Source",

@@ -16,6 +16,7 @@ from rookery.store.state import State
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.deletes import attached_deletes
 from rookery.tables.iceberg.files import is_data
+from rookery.tables.iceberg.manifest_list import Manifest
 
 
 def file_keys(paths: Sequence[str], deletes: Sequence[str]) -> pa.Array:
@@ -49,21 +50,37 @@ class Live:
     decoded_all: bool
     removed: int
     count: int  # of all live files
+    manifests: tuple[Manifest, ...]  # of data, as `data_manifests` names them
+    deletes: tuple[Manifest, ...]
+    known: int  # how many manifests of data were not decoded
 
 
-def live_files(table: IcebergTable, snapshot: Snapshot, state: State | None, decode_all: bool) -> Live:
-    """Compare a snapshot with a state. *decode_all* reads every manifest, as when old files are read anew."""
+def live_files(
+    table: IcebergTable,
+    snapshot: Snapshot,
+    state: State | None,
+    decode_all: bool,
+    *,
+    whatever_deletes: bool = False,
+) -> Live:
+    """Compare a snapshot with a state. *decode_all* reads every manifest, as when old files are read anew.
+
+    With *whatever_deletes*, files in manifests that the state knows are carried though their deletes may be
+    others by now: good enough for whoever asks what a file may hold at most.
+    """
     manifests = table.manifests(snapshot)
     data = [manifest for manifest in manifests if is_data(manifest)]
     deletes = [manifest for manifest in manifests if not is_data(manifest)]
     data_paths = tuple(manifest.manifest_path for manifest in data)
     delete_paths = tuple(manifest.manifest_path for manifest in deletes)
     known: dict[str, int] = {}
-    if state is not None and not decode_all and set(delete_paths) == set(state.index.delete_manifests):
+    same_deletes = state is not None and set(delete_paths) == set(state.index.delete_manifests)
+    if state is not None and not decode_all and (same_deletes or whatever_deletes):
         known = {path: number for number, path in enumerate(state.index.data_manifests)}
     fresh = [manifest for manifest in data if manifest.manifest_path not in known]
     decoded = read_files(table.io, fresh)
-    attached = attached_deletes(decoded, read_files(table.io, deletes), table.unpartitioned_specs)
+    applied = read_files(table.io, deletes if decoded.num_rows else [])
+    attached = attached_deletes(decoded, applied, table.unpartitioned_specs)
     decoded = decoded.append_column("deletes", pa.array(attached, pa.string()))
     keys = file_keys(decoded["path"].to_pylist(), attached)
     places = {path: number for number, path in enumerate(data_paths)}
@@ -73,7 +90,21 @@ def live_files(table: IcebergTable, snapshot: Snapshot, state: State | None, dec
     all_decoded = len(fresh) == len(data)
     listed_files = sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in data)
     count = decoded.num_rows if all_decoded else listed_files
-    return Live(data_paths, delete_paths, carried, now_in, decoded, keys, listed, all_decoded, removed, count)
+    return Live(
+        data_paths,
+        delete_paths,
+        carried,
+        now_in,
+        decoded,
+        keys,
+        listed,
+        all_decoded,
+        removed,
+        count,
+        tuple(data),
+        tuple(deletes),
+        len(data) - len(fresh),
+    )
 
 
 def _carry(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TypeVar
 
 import msgspec
@@ -45,6 +46,23 @@ class StateError(FormatError):
     """A state file does not hold what it should."""
 
 
+class IndexKind(StrEnum):
+    """The kinds of index."""
+
+    BLOOM = "bloom"
+    BITMAP = "bitmap"
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index on a column, as it is declared: once declared, it is kept current."""
+
+    kind: IndexKind
+    field_id: int
+    type: str  # of the column: another type has other bytes
+    fpp: float = 0.0  # the false-positive rate that a Bloom index aims at, for each file
+
+
 @dataclass(frozen=True, slots=True)
 class SegmentEntry:
     """A segment that a state names."""
@@ -53,6 +71,10 @@ class SegmentEntry:
     files: int
     field_ids: tuple[int, ...]
     last_column_id: int = _NO_COLUMN_IS_YOUNGER  # the table's when the files were read
+    indexes: tuple[Index, ...] = ()
+    size: int = 0  # of the file and of its footer, so that opening it is one read of the latter
+    footer_size: int = 0
+    checksum: str = ""  # of the footer: the segment is this one, and no other
 
     def describes(self, column: Field) -> bool:
         """Whether all is known of a column: its values, or that it is too young to have any here."""
@@ -89,6 +111,8 @@ class StateIndex:
     delete_manifests: tuple[str, ...]
     types: Mapping[int, str]  # of the columns collected, as they were typed then
     rows: RowIndex | None = None
+    indexes: tuple[Index, ...] = ()  # that are declared, whether they are built yet or not
+    declared_at: Mapping[str, int] = field(default_factory=dict)  # when each was last declared, or dropped
     version: int = VERSION
 
 
@@ -156,21 +180,25 @@ def write_state(location: str, state: State, io_properties: Mapping[str, str]) -
     index = state.index
     ids = (index.snapshot_id, index.sequence_number)
     with SealingWriter(location, io_properties=io_properties) as writer:
-        writer.add(Blob(INDEX_V1, msgspec.json.encode(index), (), *ids))
-        writer.add(Blob(FILES_V1, encode_table(state.files), (), *ids))
         for field_id, sketch in sorted(state.thetas.items()):
             writer.add(Blob(TABLE_THETA_V1, sketch.encode(), (field_id,), *ids))
         for field_id, quantiles in sorted(state.quantiles.items()):
             writer.add(Blob(KLL_V1, quantiles.encode(), (field_id,), *ids))
         for field_id, frequent in sorted(state.frequent.items()):
             writer.add(Blob(TOP_K_V1, frequent.encode(), (field_id,), *ids))
+        # Last, so that the read of the footer brings them along.
+        writer.add(Blob(INDEX_V1, msgspec.json.encode(index), (), *ids))
+        writer.add(Blob(FILES_V1, encode_table(state.files), (), *ids))
 
 
-def read_state(what: Readable, io_properties: Mapping[str, str] | None = None) -> State:
-    """Read a state, checking that its parts fit together."""
+def read_state(
+    what: Readable, io_properties: Mapping[str, str] | None = None, *, sketches: bool = True
+) -> State:
+    """Read a state, checking that its parts fit together; without *sketches*, only its index and files."""
     with open_puffin(what, properties=io_properties) as reader:
         place = Place(reader.source.name)
-        payloads = list(read_sealed(reader, reader.metadata.blobs))
+        blobs = [blob for blob in reader.metadata.blobs if sketches or blob.type in (INDEX_V1, FILES_V1)]
+        payloads = list(read_sealed(reader, blobs))
     by_type = {blob.type: payload for blob, payload in payloads}
     try:
         index = msgspec.json.decode(by_type[INDEX_V1], type=StateIndex)
@@ -185,6 +213,18 @@ def read_state(what: Readable, io_properties: Mapping[str, str] | None = None) -
         _decoded(payloads, KLL_V1, Quantiles.decode, place),
         _decoded(payloads, TOP_K_V1, Frequent.decode, place),
     )
+
+
+def read_index(what: Readable, io_properties: Mapping[str, str] | None = None) -> StateIndex:
+    """Read a state's JSON alone."""
+    with open_puffin(what, properties=io_properties) as reader:
+        place = Place(reader.source.name)
+        for _, payload in read_sealed(reader, (b for b in reader.metadata.blobs if b.type == INDEX_V1)):
+            try:
+                return msgspec.json.decode(payload, type=StateIndex)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise StateError(place, "a state's index", repr(error)) from error
+    raise StateError(place, "a state's index", "none")
 
 
 _Sketch = TypeVar("_Sketch")

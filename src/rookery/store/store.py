@@ -12,10 +12,21 @@ from dataclasses import dataclass
 from pyiceberg.io import load_file_io
 
 from rookery.model import Place, RookeryError, StorageError
-from rookery.storage import list_files, local_path, scheme_of
+from rookery.storage import PassingSource, list_files, local_path, scheme_of
 from rookery.store import segment, state
+from rookery.store.declared import Declared, joined
 from rookery.store.seal import DamagedError
-from rookery.store.state import State, parse_state_name, read_state, state_name, write_state
+from rookery.store.state import (
+    SegmentEntry,
+    State,
+    StateIndex,
+    parse_state_name,
+    read_index,
+    read_state,
+    state_name,
+    write_state,
+)
+from rookery.tables.iceberg import IcebergTable
 
 log = logging.getLogger(__name__)
 
@@ -23,11 +34,18 @@ LOCATION_PROPERTY = "rookery.location"
 FOLDER_SUFFIX = ".rookery"
 # In seconds, longer than a run takes: others may be about to name what no state names yet.
 GRACE = 24 * 3600.0
+_RECENT = 8  # states that are asked for what is declared
+_ATTEMPTS = 8
 
 
 def default_location(table_location: str, properties: Mapping[str, str]) -> str:
     """Beside the table, never inside it: `remove_orphan_files` deletes what it finds unreferenced inside."""
     return properties.get(LOCATION_PROPERTY, table_location.rstrip("/") + FOLDER_SUFFIX).rstrip("/")
+
+
+def store_of(table: IcebergTable, io_properties: Mapping[str, str]) -> Store:
+    """Return what is kept beside a table."""
+    return Store(default_location(table.location, table.table.properties), io_properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +74,23 @@ class Store:
         known = [(*parsed, name) for parsed, name in found if parsed is not None]
         return sorted(known, key=_age)  # by time too: in version 1 all sequence numbers are 0
 
-    def newest(self, preferred: Sequence[int]) -> Iterator[tuple[str, State]]:
+    def newest(self, preferred: Sequence[int], *, sketches: bool = True) -> Iterator[tuple[str, State]]:
         """Yield the readable states, best first: of *preferred* snapshots in their order, then others.
 
         Files are known by path and deletes, which do not change; so a state of any snapshot serves as a base.
         """
-        rank = {snapshot: number for number, snapshot in enumerate(preferred)}
-        others = len(rank)
-        latest_first = self.states()[::-1]
-        for _, _, name in sorted(latest_first, key=lambda found: rank.get(found[1], others)):
+        for name in self.ranked(preferred):
             try:
-                yield name, read_state(self.path(name), self.io_properties)
+                yield name, read_state(self.path(name), self.io_properties, sketches=sketches)
             except RookeryError as error:
                 log.warning("a state is passed over: %s", error)
+
+    def ranked(self, preferred: Sequence[int]) -> list[str]:
+        """Return the names of all states, best first, as `newest` has them."""
+        rank = {snapshot: number for number, snapshot in enumerate(preferred)}
+        latest_first = self.states()[::-1]
+        best_first = sorted(latest_first, key=lambda found: rank.get(found[1], len(rank)))
+        return [name for _, _, name in best_first]
 
     def write_state(self, new: State) -> str:
         """Write a state and return its name."""
@@ -77,24 +99,69 @@ class Store:
         write_state(self.path(name), new, self.io_properties)
         return name
 
+    def recent(self) -> list[str]:
+        """Return the names of the states written last, whatever their snapshots, the latest first."""
+        names = [name for _, _, name in self.states()]
+        return sorted(names, key=lambda name: name.rpartition("-")[2], reverse=True)[:_RECENT]
+
+    def declared(self, table_uuid: str, *, first: Sequence[StateIndex] = ()) -> Declared:
+        """Return the indexes that are declared on a table, whichever of the recent states says so."""
+        found = list(first)
+        for name in self.recent():
+            with suppress(RookeryError):  # whoever looks for a state to build upon says so
+                found.append(read_index(self.path(name), self.io_properties))
+        return joined(index for index in found if index.table_uuid == table_uuid)
+
+    def publish(self, new: State) -> State:
+        """Write a state with all that is declared by now, and return it.
+
+        Another may write at the same time. Each looks again when its own is written, so at least one of
+        them sees both, and writes what both have said.
+        """
+        for _ in range(_ATTEMPTS):
+            seen = self.recent()
+            new = self.declared(new.index.table_uuid, first=[new.index]).on(new)
+            written = self.write_state(new)
+            if set(self.recent()) <= {written, *seen}:
+                break
+        return new
+
     def segment_path(self) -> str:
         """Return the location of a segment to be."""
         self._make_folder()
         return self.path(segment.segment_name())
 
-    def open_segment(self, name: str) -> segment.Segment:
-        """Open a segment by its name; one that is not there is damage too."""
+    def open_segment(self, entry: SegmentEntry) -> segment.Segment:
+        """Open a segment that a state names; one that is not there is damage too."""
+        path = self.path(entry.name)
         try:
-            return segment.open_segment(self.path(name), self.io_properties)
+            return segment.open_segment(
+                path,
+                self.io_properties,
+                size=entry.size,
+                footer_size=entry.footer_size,
+                checksum=entry.checksum,
+            )
         except StorageError as error:
-            raise DamagedError(Place(self.path(name)), "a segment", str(error)) from error
+            raise DamagedError(Place(path), "a segment", str(error)) from error
+
+    def recall_segment(self, entry: SegmentEntry) -> segment.Segment:
+        """Open a segment that is kept in mind for long: its file is open only while it is read."""
+        source = PassingSource(self.path(entry.name), self.io_properties, entry.size)
+        try:
+            return segment.open_segment(
+                source, size=entry.size, footer_size=entry.footer_size, checksum=entry.checksum
+            )
+        except StorageError as error:
+            raise DamagedError(Place(source.name), "a segment", str(error)) from error
 
     def check(self, found: State) -> None:
-        """See that the segments which a state names are there."""
+        """See that the segments which a state names are there, and are those that it means."""
         there = set(self.names(segment.PREFIX, segment.SUFFIX))
         for entry in found.index.segments:
             if entry.name not in there:
                 raise DamagedError(Place(self.path(entry.name)), "a segment", "no such file")
+            self.open_segment(entry).close()
 
     def collect_garbage(self, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
         """Delete states whose snapshot is gone, but the newest, and segments that no state names.
@@ -122,7 +189,7 @@ class Store:
             if not left:
                 break
             try:
-                entries = read_state(self.path(name), self.io_properties).index.segments
+                entries = read_state(self.path(name), self.io_properties, sketches=False).index.segments
             except RookeryError as error:
                 log.warning("segments are kept, as a state cannot be read: %s", error)
                 return []

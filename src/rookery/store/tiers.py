@@ -8,17 +8,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from rookery.sketch import MAX_FILES, InvertedTheta
-from rookery.store.segment import write_segment
-from rookery.store.state import FILES_SCHEMA, SegmentEntry, State
+from rookery.sketch.bitmap import BitmapIndex, bases
+from rookery.sketch.bitmap_directory import CONTAINER, SPACE
+from rookery.sketch.bloom_matrix import BloomMatrix
+from rookery.store.seal import footer_checksum
+from rookery.store.segment import Contents, write_segment
+from rookery.store.state import FILES_SCHEMA, Index, IndexKind, SegmentEntry, State
 from rookery.store.store import Store
+from rookery.store.zone_map import ZoneMap
 
 FAN = 8
+MAX_SIZE = 512 << 20  # bytes of segments that become one; they are in memory meanwhile
 _MOSTLY_DEAD = 0.5
 _WORTH_SHRINKING = 64  # files; a small segment that is mostly dead costs nothing
 
@@ -30,14 +38,15 @@ def choose_merges(entries: Sequence[SegmentEntry], live: Sequence[int]) -> list[
     >>> choose_merges(entries, [1] * 9)
     [[0, 1, 2, 3, 4, 5, 6, 7]]
     """
-    tiers: defaultdict[tuple[int, tuple[int, ...]], list[int]] = defaultdict(list)
+    tiers: defaultdict[tuple[int, tuple[int, ...], tuple[Index, ...]], list[int]] = defaultdict(list)
     for number, (entry, count) in enumerate(zip(entries, live, strict=True)):
-        tiers[_tier(count), entry.field_ids].append(number)
+        tiers[_tier(count), entry.field_ids, entry.indexes].append(number)
     merges: list[list[int]] = []
     for members in tiers.values():
         for start in range(0, len(members) - FAN + 1, FAN):
             batch = members[start : start + FAN]
-            if sum(live[number] for number in batch) <= MAX_FILES:
+            size = sum(entries[number].size for number in batch)
+            if sum(live[number] for number in batch) <= MAX_FILES and size <= MAX_SIZE:
                 merges.append(batch)
     taken = {number for batch in merges for number in batch}
     merges += [
@@ -63,6 +72,7 @@ def merge_tiers(store: Store, state: State) -> State:
     entries = list(state.index.segments)
     masks = [state.live(number) for number in range(len(entries))]
     merges = choose_merges(entries, [int(mask.sum()) for mask in masks])
+    merges = [batch for batch in merges if _fits(state, batch)]
     if not merges:
         return state
     files = state.files
@@ -80,31 +90,65 @@ def merge_tiers(store: Store, state: State) -> State:
     return _renumbered(state, entries, {n for batch in merges for n in batch}, segment, ordinal)
 
 
+def _fits(state: State, batch: Sequence[int]) -> bool:
+    """Whether the rows of a batch have room in one bitmap index, if there is one; others set no limit."""
+    indexes = state.index.segments[batch[0]].indexes
+    if not any(index.kind is IndexKind.BITMAP for index in indexes):
+        return True
+    mine = np.isin(state.files["segment"].to_numpy(), batch)
+    rows = state.files["rows"].to_numpy()[mine]
+    return int(np.maximum(-(-rows // CONTAINER), 1).sum()) * CONTAINER <= SPACE
+
+
 def _merge(
     store: Store, state: State, parts: Sequence[tuple[SegmentEntry, NDArray[np.bool_]]]
 ) -> SegmentEntry:
     """Write the one segment that several become; only their live files go along."""
-    total = sum(int(mask.sum()) for _, mask in parts)
-    zone_maps: list[pa.Table] = []
+    zone_maps: list[ZoneMap] = []
     thetas: defaultdict[int, list[InvertedTheta]] = defaultdict(list)
-    offset = 0
-    for entry, mask in parts:
-        with store.open_segment(entry.name) as segment:
-            zone_maps.append(segment.zone_map.filter(pa.array(mask)))
+    blooms: defaultdict[int, list[BloomMatrix]] = defaultdict(list)
+    bitmaps: defaultdict[int, list[BitmapIndex]] = defaultdict(list)
+    total = sum(int(mask.sum()) for _, mask in parts)
+    with ExitStack() as stack:
+        segments = [stack.enter_context(store.open_segment(entry)) for entry, _ in parts]
+        zone_maps = [
+            segment.zone_map.filter(mask) for segment, (_, mask) in zip(segments, parts, strict=True)
+        ]
+        rows = np.concatenate([zone.files["rows"].to_numpy() for zone in zone_maps])
+        offset = 0
+        for segment, (entry, mask) in zip(segments, parts, strict=True):
             for field_id, theta in segment.thetas(frozenset(entry.field_ids)).items():
                 thetas[field_id].append(theta.moved(mask, offset, total))
-        offset += int(mask.sum())
-    location = store.segment_path()
-    write_segment(
-        location,
-        pa.concat_tables(zone_maps),
+            for index in entry.indexes:
+                if index.kind is IndexKind.BLOOM:
+                    moved = [matrix.moved(mask, offset, total) for matrix in segment.blooms(index.field_id)]
+                    blooms[index.field_id] += [matrix for matrix in moved if matrix is not None]
+                elif (bitmap := segment.bitmap(index.field_id)) is not None:
+                    bitmaps[index.field_id].append(bitmap.moved(mask, offset, bases(rows)))
+            offset += int(mask.sum())
+    contents = Contents(
+        ZoneMap.concat(zone_maps),
         {field_id: InvertedTheta.merge(found) for field_id, found in thetas.items()},
+        {field_id: BloomMatrix.merge(found) for field_id, found in blooms.items()},
+        {field_id: BitmapIndex.merge(found) for field_id, found in bitmaps.items()},
+    )
+    written = write_segment(
+        store.segment_path(),
+        contents,
         snapshot_id=state.index.snapshot_id,
         sequence_number=state.index.sequence_number,
         io_properties=store.io_properties,
     )
-    youngest = max(entry.last_column_id for entry, _ in parts)
-    return SegmentEntry(location.rpartition("/")[2], total, parts[0][0].field_ids, youngest)
+    first = parts[0][0]
+    return replace(
+        first,
+        name=written.location.rpartition("/")[2],
+        files=total,
+        last_column_id=max(entry.last_column_id for entry, _ in parts),
+        size=written.size,
+        footer_size=written.footer_size,
+        checksum=footer_checksum(written.metadata),
+    )
 
 
 def _renumbered(

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.table import Table
 from pyiceberg.utils.config import DEFAULT, Config
 
-from rookery.model import CatalogError, UsageError
+from rookery.model import CatalogError, TableName, UsageError
 from rookery.tables.secrets import redact
 
 EMBEDDED_NAME = "lake"
@@ -139,6 +141,21 @@ def reason_of(error: Exception, properties: Mapping[str, str]) -> str:
     text = " ".join(str(error).split())
     told = _PYDANTIC.search(text)  # pydantic quotes the input and adds a link
     return redact(told.group(1) if told else text, properties) or type(error).__name__
+
+
+def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> Table:
+    """Load a table; *properties* are the catalog's, whose secrets errors must not show."""
+    try:
+        return catalog.load_table(name.identifier)
+    except (NoSuchTableError, NoSuchNamespaceError) as error:
+        if is_view(catalog, name.identifier):
+            raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
+        raise UsageError(f"there is no table {name}", hint="check the name, or say --catalog") from error
+    except Exception as error:  # every kind of catalog raises what its client raises
+        raise CatalogError(
+            f"{name} cannot be loaded: {reason_of(error, properties)}",
+            hint="check that the catalog is reachable, and that PyIceberg knows all types of the table",
+        ) from error
 
 
 def is_view(catalog: Catalog, identifier: tuple[str, ...]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,18 +23,29 @@ def attached_deletes(data: pa.Table, deletes: pa.Table, unpartitioned: frozenset
 
     *unpartitioned* are the ids of the specs without fields, whose equality deletes hold for the whole table.
     """
+    found = deletes_by_file(data, deletes, unpartitioned)
+    names = {
+        index: [f"{row['path']}@{row['content_offset'] or 0}" for row in rows]
+        for index, rows in found.items()
+    }
+    return [_digest(names[index]) if index in names else "" for index in range(data.num_rows)]
+
+
+def deletes_by_file(
+    data: pa.Table, deletes: pa.Table, unpartitioned: frozenset[int]
+) -> dict[int, list[Mapping[str, Any]]]:
+    """Return the delete files that may apply to each data file, by its number, where there are any."""
+    found: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
     if deletes.num_rows == 0:
-        return [""] * data.num_rows
-    names: defaultdict[int, list[str]] = defaultdict(list)
+        return found
     paths = {path: index for index, path in enumerate(data["path"].to_pylist())}
     sequence = data["sequence_number"].to_numpy()
     by_partition = _partitions(data)
     everything = np.arange(data.num_rows)
     for row in deletes.to_pylist():
-        name = f"{row['path']}@{row['content_offset'] or 0}"
         for index in _reach(row, paths, sequence, by_partition, everything, unpartitioned):
-            names[index].append(name)
-    return [_digest(names[index]) if index in names else "" for index in range(data.num_rows)]
+            found[index].append(row)
+    return found
 
 
 def _partitions(data: pa.Table) -> Mapping[tuple[int, str], NDArray[np.int64]]:

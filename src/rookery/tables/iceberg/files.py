@@ -1,35 +1,30 @@
-"""Manifests to Arrow: one row a live file.
-
-Entries are read with the version 3 schema, so that deletion vectors show what they refer to.
-"""
+"""Manifests to Arrow: one row a live file."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pyarrow as pa
-from pyiceberg.avro.file import AvroFile
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import (
-    MANIFEST_ENTRY_SCHEMAS,
-    DataFile,
-    DataFileContent,
-    FileFormat,
-    ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
-    ManifestFile,
-)
 
-from rookery.model import StorageError
-from rookery.storage import shown, without_secrets
+from rookery.model import FormatError, Place
+from rookery.storage import shown
+from rookery.tables.iceberg.avro import open_container
+from rookery.tables.iceberg.avro_columns import Columns
+from rookery.tables.iceberg.avro_program import Program
+from rookery.tables.iceberg.avro_shape import Chars, Fields, Items, Number, Raw, pairs
+from rookery.tables.iceberg.avro_source import read_whole, readable
+from rookery.tables.iceberg.manifest_list import Manifest
 
-_VERSION = 3
 _COUNTS = pa.map_(pa.int32(), pa.int64())
 _BOUNDS = pa.map_(pa.int32(), pa.binary())
+_MAPS = ("column_sizes", "value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")
+_DELETED = 2
+_CONTENTS = 3
+_BATCH = 1 << 29  # bytes of one column: two manifests together stay below what Arrow's offsets can tell
 
 FILE_SCHEMA = pa.schema(
     [
@@ -55,102 +50,153 @@ FILE_SCHEMA = pa.schema(
     ]
 )
 
+_FILE = Fields(
+    (
+        (134, Number("content", 8)),
+        (100, Chars("path", required=True)),
+        (101, Chars("format", required=True)),
+        (102, Raw("partition")),
+        (103, Number("rows", required=True)),
+        (104, Number("size", required=True)),
+        (108, pairs("column_sizes", 117, 118, Number)),
+        (109, pairs("value_counts", 119, 120, Number)),
+        (110, pairs("null_counts", 121, 122, Number)),
+        (137, pairs("nan_counts", 138, 139, Number)),
+        (125, pairs("lower_bounds", 126, 127, Chars)),
+        (128, pairs("upper_bounds", 129, 130, Chars)),
+        (135, Items("equality_ids", Number("equality_ids.item", 32, required=True))),
+        (143, Chars("referenced_data_file")),
+        (144, Number("content_offset")),
+        (145, Number("content_size")),
+    )
+)
+_ENTRY = Fields(((0, Number("status", 8, required=True)), (3, Number("sequence_number")), (2, _FILE)))
 
-def read_files(io: FileIO, manifests: Iterable[ManifestFile]) -> pa.Table:
+
+def read_files(io: FileIO, manifests: Iterable[Manifest]) -> pa.Table:
     """Return the live files of *manifests*, data and deletes alike."""
-    batches = []
+    batches: list[pa.RecordBatch] = []
+    reading = _Reading()
     for manifest in manifests:
         with readable(manifest.manifest_path):
-            batches.append(_read_manifest(io, manifest))
-    return pa.Table.from_batches(batches, FILE_SCHEMA)
+            reading.add(manifest, read_whole(io, manifest.manifest_path))
+        if reading.columns.most > _BATCH:
+            batches.append(reading.batch())
+            reading = _Reading()
+    return pa.Table.from_batches([*batches, reading.batch()], FILE_SCHEMA)
 
 
-@contextmanager
-def readable(path: str) -> Iterator[None]:
-    """Say plainly that a metadata file cannot be read, whatever its library raises."""
+class _Reading:
+    """Manifests on their way to a batch."""
+
+    def __init__(self) -> None:
+        self.columns = Columns(_ENTRY, drop="status", drop_value=_DELETED)
+        self._manifests: list[Manifest] = []
+        self._counts: list[int] = []
+        self._partitions: dict[str, int] = {}  # as JSON, with their numbers
+        self._partition_of: list[NDArray[np.int64]] = []
+
+    def add(self, manifest: Manifest, data: bytes) -> None:
+        """Decode a manifest."""
+        before = self.columns.count
+        file = open_container(data, shown(manifest.manifest_path))
+        program = self.columns.add(file)
+        if self.columns.count > before:
+            self._manifests.append(manifest)
+            self._counts.append(self.columns.count - before)
+            self._partition_of.append(self._number_partitions(program, before, file.place))
+
+    def _number_partitions(self, program: Program, start: int, place: Place) -> NDArray[np.int64]:
+        """Say for each entry from *start* which partition it is in, decoding each of them once."""
+        ends = self.columns.words("partition")
+        first = int(ends[start - 1]) if start else 0
+        offsets = np.concatenate(([first], ends[start:])) - first
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.columns.chars("partition")[first:])]
+        raw = pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers).dictionary_encode()
+        reader = program.readers["partition"]
+        texts = [reader.json(value, place) for value in raw.dictionary.to_pylist()]
+        numbers = [self._partitions.setdefault(text, len(self._partitions)) for text in texts]
+        found: NDArray[np.int64] = np.array(numbers, np.int64)[raw.indices.to_numpy()]
+        return found
+
+    def batch(self) -> pa.RecordBatch:
+        """Return what has been decoded."""
+        columns = self.columns
+        arrays = {
+            "path": self._text("path", required=True),
+            "content": self._content(),
+            "format": pc.utf8_lower(self._text("format", required=True)),
+            "size": columns.numbers("size", pa.int64(), required=True),
+            "rows": columns.numbers("rows", pa.int64(), required=True),
+            "spec_id": pa.array(
+                self._repeat([each.partition_spec_id for each in self._manifests]), pa.int32()
+            ),
+            "partition": self._partition(),
+            "sequence_number": self._sequence_number(),
+            "referenced_data_file": self._text("referenced_data_file"),
+            "content_offset": columns.numbers("content_offset", pa.int64()),
+            "content_size": columns.numbers("content_size", pa.int64()),
+            "equality_ids": columns.lists(
+                "equality_ids",
+                pa.list_(pa.int32()),
+                columns.numbers("equality_ids.item", pa.int32(), required=True),
+            ),
+            "manifest": self._path_of_manifest(),
+        }
+        for name in _MAPS:
+            arrays[name] = columns.maps(name, FILE_SCHEMA.field(name).type)
+        return pa.RecordBatch.from_arrays([arrays[name] for name in FILE_SCHEMA.names], schema=FILE_SCHEMA)
+
+    def _repeat(self, values: Sequence[int]) -> NDArray[np.int64]:
+        """One value a manifest to one a file."""
+        return np.repeat(np.array(values, np.int64), self._counts)
+
+    def _path_of_manifest(self) -> pa.Array:
+        paths = pa.array([manifest.manifest_path for manifest in self._manifests], pa.string())
+        return paths.take(pa.array(self._repeat(range(len(paths)))))
+
+    def _partition(self) -> pa.Array:
+        numbers = np.concatenate([np.empty(0, np.int64), *self._partition_of])
+        return pa.array(list(self._partitions), pa.string()).take(pa.array(numbers))
+
+    def _sequence_number(self) -> pa.Array:
+        """What an entry lacks, it inherits from the manifest, whose commit added it."""
+        inherited = self._repeat([manifest.sequence_number for manifest in self._manifests])
+        own = self.columns.words("sequence_number")
+        return pa.array(np.where(self.columns.valid("sequence_number"), own, inherited), pa.int64())
+
+    def _content(self) -> pa.Array:
+        """What the first version of the format, which has no deletes, does not say is data."""
+        found = np.where(self.columns.valid("content"), self.columns.words("content"), 0)
+        wrong = np.flatnonzero((found < 0) | (found >= _CONTENTS))
+        if len(wrong):
+            raise FormatError(self._place(int(wrong[0])), "data or deletes", f"content {found[wrong[0]]}")
+        return pa.array(found, pa.int8())
+
+    def _text(self, name: str, *, required: bool = False) -> pa.Array:
+        found = self.columns.texts(name, pa.string(), required=required)
+        try:
+            found.validate(full=True)
+        except pa.ArrowInvalid as error:
+            values = found.view(pa.binary()).to_pylist()
+            row = next(row for row, value in enumerate(values) if not _is_text(value))
+            raise FormatError(self._place(row), f"text in the field {name}", repr(values[row])) from error
+        return found
+
+    def _place(self, row: int) -> Place:
+        """The manifest that lists a file."""
+        number = int(np.searchsorted(np.cumsum(self._counts), row, side="right"))
+        return Place(shown(self._manifests[number].manifest_path))
+
+
+def _is_text(value: bytes | None) -> bool:
     try:
-        yield
-    except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise StorageError(
-            f"{shown(path)}: cannot be read: {without_secrets(reason, path)}",
-            hint="has the table been dropped, or the snapshot expired, under the run?",
-        ) from error
+        (value or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
-def _read_manifest(io: FileIO, manifest: ManifestFile) -> pa.RecordBatch:
-    with AvroFile[ManifestEntry](
-        io.new_input(manifest.manifest_path),
-        MANIFEST_ENTRY_SCHEMAS[_VERSION],
-        read_types={-1: ManifestEntry, 2: DataFile},
-        read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
-    ) as entries:
-        rows = [_row(entry, manifest) for entry in entries if entry.status != ManifestEntryStatus.DELETED]
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(FILE_SCHEMA)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, FILE_SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=FILE_SCHEMA)
-
-
-def _row(entry: ManifestEntry, manifest: ManifestFile) -> Sequence[Any]:
-    file = entry.data_file
-    sequence = entry.sequence_number
-    if sequence is None:  # inherited by what the manifest's own commit added
-        sequence = manifest.sequence_number
-    (
-        content,
-        path,
-        file_format,
-        partition,
-        rows,
-        size,
-        column_sizes,
-        value_counts,
-        null_counts,
-        nan_counts,
-        lower,
-        upper,
-        _key,
-        _splits,
-        equality_ids,
-        _sort_order,
-        _first_row,
-        referenced,
-        offset,
-        content_size,
-    ) = file._data[:20]
-    return (
-        path,
-        int(content or 0),
-        str(getattr(file_format, "value", file_format)).lower(),
-        size,
-        rows,
-        manifest.partition_spec_id,
-        partition_key(partition),
-        sequence,
-        _pairs(column_sizes),
-        _pairs(value_counts),
-        _pairs(null_counts),
-        _pairs(nan_counts),
-        _pairs(lower),
-        _pairs(upper),
-        referenced,
-        offset,
-        content_size,
-        equality_ids,
-        manifest.manifest_path,
-    )
-
-
-def _pairs(mapping: dict[int, Any] | None) -> list[tuple[int, Any]] | None:
-    return None if mapping is None else list(mapping.items())
-
-
-def partition_key(partition: Any) -> str:
-    """A partition's values as JSON, so that equal partitions are equal strings."""
-    values = getattr(partition, "_data", ())
-    return json.dumps([value.hex() if isinstance(value, bytes) else value for value in values], default=str)
-
-
-def is_data(manifest: ManifestFile) -> bool:
+def is_data(manifest: Manifest) -> bool:
     """Whether a manifest lists data files, not deletes."""
-    return manifest.content == ManifestContent.DATA
+    return manifest.content == 0

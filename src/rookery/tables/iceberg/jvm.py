@@ -43,6 +43,16 @@ public class RookeryStage {
     ScanTaskSetManager.get().removeTasks(table, key);
     SparkTableCache.get().remove(key);
   }
+  static final java.lang.ref.Cleaner CLEANER = java.lang.ref.Cleaner.create();
+  static class Unstage implements Runnable {
+    final Table table;
+    final String key;
+    Unstage(Table table, String key) { this.table = table; this.key = key; }
+    public void run() { unstage(table, key); }
+  }
+  public static void unstageAfter(Object holder, Table table, String key) {
+    CLEANER.register(holder, new Unstage(table, key));
+  }
 }
 """
 _compiled: dict[int, dict[str, Any]] = {}
@@ -129,24 +139,51 @@ def staged(
     spark: SparkSession, name: TableName, snapshot_id: int, paths: Sequence[str]
 ) -> Iterator[DataFrame | None]:
     """Give a DataFrame over exactly these data files, deletes applied by Iceberg's own reader."""
-    jvm: Any = spark._jvm
     table = load_java_table(spark, name)
     if _has_another_schema(table, snapshot_id):
         # Staged files are read with the table's current schema; only time travel brings back the old one.
         frame = spark.read.option("versionAsOf", snapshot_id).table(str(name))
         yield frame.where(frame["_file"].isin(list(paths)))
         return
-    wanted = jvm.java.util.ArrayList()
-    for path in paths:
-        wanted.add(path)
-    key = f"rookery-{uuid.uuid4().hex}"
-    if _call(spark, "stage", table, key, snapshot_id, wanted) == 0:  # Iceberg refuses to stage nothing
+    key = _stage(spark, table, snapshot_id, paths)
+    if key is None:
         yield None
         return
     try:
         yield spark.read.format("iceberg").load(key)
     finally:
         _call(spark, "unstage", table, key)
+
+
+def staged_frame(
+    spark: SparkSession, name: TableName, snapshot_id: int, paths: Sequence[str]
+) -> DataFrame | None:
+    """Return a DataFrame over exactly these data files, for whoever to keep; None if there are none.
+
+    The files stay staged as long as some plan refers to them. None too where the snapshot has other columns
+    than the table has now: staged files are read with the current ones.
+    """
+    table = load_java_table(spark, name)
+    if _has_another_schema(table, snapshot_id):
+        return None
+    key = _stage(spark, table, snapshot_id, paths)
+    if key is None:
+        return None
+    frame = spark.read.format("iceberg").load(key)
+    # What is derived from the frame shares this object with it, and nothing else does.
+    holder = frame._jdf.queryExecution().analyzed().collectLeaves().head().table()
+    _call(spark, "unstageAfter", holder, table, key)
+    return frame
+
+
+def _stage(spark: SparkSession, table: Any, snapshot_id: int, paths: Sequence[str]) -> str | None:
+    jvm: Any = spark._jvm
+    wanted = jvm.java.util.ArrayList()
+    for path in paths:
+        wanted.add(path)
+    key = f"rookery-{uuid.uuid4().hex}"
+    staged_tasks = _call(spark, "stage", table, key, snapshot_id, wanted)
+    return key if staged_tasks else None  # Iceberg refuses to stage nothing
 
 
 def _has_another_schema(table: Any, snapshot_id: int) -> bool:

@@ -7,13 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from rookery.model import Field, Snapshot, TableName, UsageError
-from rookery.tables.iceberg.files import readable
+from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
 from rookery.tables.iceberg.schema import leaves
 
 
@@ -99,12 +98,11 @@ class IcebergTable:
         found = leaves(self.schema(snapshot))
         return tuple(replace(field, filled=True) if field.id in identity else field for field in found)
 
-    def manifests(self, snapshot: Snapshot) -> list[ManifestFile]:
+    def manifests(self, snapshot: Snapshot) -> list[Manifest]:
         """Return a snapshot's manifests, of data and of deletes."""
         found = self.table.snapshot_by_id(snapshot.id)
         assert found is not None
-        with readable(found.manifest_list or str(snapshot.id)):
-            return found.manifests(self.io)
+        return read_manifest_list(self.io, found.manifest_list)
 
     @cached_property
     def unpartitioned_specs(self) -> frozenset[int]:

@@ -1,0 +1,135 @@
+"""`explain`: the funnel of a predicate, one line a stage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rookery.api.where import Where, bind
+from rookery.model import ALWAYS, Predicate, Sheet, SheetReport, in_bytes, opaque_parts
+from rookery.prune.cascade import Pruning, StageReport, prune
+from rookery.prune.fileset import file_set
+from rookery.read.inside import PAGES, ROW_GROUPS, look_inside
+from rookery.read.survivors import survivors
+from rookery.store import Store
+from rookery.tables.iceberg import IcebergTable
+
+INSIDE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedFile:
+    """A file that may hold rows that match."""
+
+    path: str
+    size: int
+    rows: int
+    rows_left: int | None  # after looking inside, where that was done
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainReport(SheetReport):
+    """What the cascade makes of a predicate."""
+
+    table: str
+    where: str
+    snapshot_id: int | None
+    stages: tuple[StageReport, ...]
+    files: tuple[ExplainedFile, ...]
+    not_understood: tuple[str, ...]
+    ms: float
+
+    @property
+    def index_bytes(self) -> int:
+        """How much was read of what is kept beside the table; footers of data files are not counted."""
+        inside = (ROW_GROUPS, PAGES)
+        return sum(stage.index_bytes for stage in self.stages if stage.name not in inside)
+
+    def sheets(self) -> Sequence[Sheet]:
+        """The funnel."""
+        header = ("stage", "files", "bytes", "rows", "skipped", "index read", "ms", "")
+        rows = tuple(
+            (
+                stage.name,
+                f"{stage.files_in:,} → {stage.files_out:,}",
+                f"{in_bytes(stage.bytes_in)} → {in_bytes(stage.bytes_out)}",
+                f"{stage.rows_in:,} → {stage.rows_out:,}",
+                f"{stage.skipped:.1%}" if stage.bytes_in else "–",
+                in_bytes(stage.index_bytes) if stage.index_bytes else "–",
+                f"{stage.ms:.2f}",
+                stage.note,
+            )
+            for stage in self.stages
+        )
+        notes = [f"not understood, and so taken for true: {part}" for part in self.not_understood]
+        last = self.stages[-1] if self.stages else None
+        if last is not None:
+            first = self.stages[0]
+            notes.append(
+                f"{last.files_out:,} of {first.files_in:,} files and {in_bytes(last.bytes_out)} of "
+                f"{in_bytes(first.bytes_in)} are left to read; {in_bytes(self.index_bytes)} of index read, "
+                f"{self.ms:.1f} ms"
+            )
+        title = f"{self.table} where {self.where}"
+        return [Sheet(title, header, rows, tuple(notes), frozenset({1, 2, 3, 4, 5, 6}))]
+
+
+def explain(
+    table: IcebergTable,
+    store: Store,
+    where: Where,
+    *,
+    resolved_ms: float,
+    snapshot: int | None = None,
+    inside: int = INSIDE,
+    zone: str = "UTC",
+) -> ExplainReport:
+    """Send a predicate through the cascade; at most *inside* of the files that are left are looked into."""
+    started = time.perf_counter()
+    current = table.snapshot(snapshot)
+    predicate = bind(where, table, current, zone)
+    text = "true" if where is None else str(where)
+    if current is None:
+        return ExplainReport(str(table.name), text, None, (), (), (), resolved_ms)
+    files = file_set(table, store, current)
+    planned = time.perf_counter()
+    pruning = prune(table, current, files, predicate)
+    resolution = _resolution(pruning, resolved_ms + (planned - started) * 1000)
+    stages = [resolution, *pruning.stages]
+    left = survivors(pruning, store.io_properties) if len(pruning.numbers) <= inside else None
+    within, rows_left = look_inside(pruning, left, predicate, store.io_properties, inside)
+    stages += within
+    listed = files.files.take(pruning.numbers).select(["path", "size", "rows"]).to_pylist()
+    return ExplainReport(
+        str(table.name),
+        text,
+        current.id,
+        tuple(stages),
+        tuple(
+            ExplainedFile(file["path"], file["size"], file["rows"], rows_left.get(file["path"]))
+            for file in listed
+        ),
+        _not_understood(predicate),
+        round(resolved_ms + (time.perf_counter() - started) * 1000, 3),
+    )
+
+
+def _not_understood(predicate: Predicate) -> tuple[str, ...]:
+    return (
+        tuple(f"{part.text} ({part.reason})" for part in opaque_parts(predicate))
+        if predicate != ALWAYS
+        else ()
+    )
+
+
+def _resolution(pruning: Pruning, ms: float) -> StageReport:
+    files = pruning.files
+    sizes, rows = int(files.files["size"].to_numpy().sum()), int(files.files["rows"].to_numpy().sum())
+    state = files.state
+    known = (
+        "never analysed" if state is None else f"{len(files) - files.fresh:,} of {len(files):,} files known"
+    )
+    note = "; ".join([f"snapshot {pruning.snapshot.id}, {known}", *files.notes])
+    count = len(files)
+    return StageReport("catalog resolution", count, count, sizes, sizes, rows, rows, 0, round(ms, 3), note)

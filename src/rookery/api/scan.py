@@ -1,0 +1,79 @@
+"""`scan`: a DataFrame over Iceberg's own reader, of the files that the cascade leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rookery.api.where import Where, bind
+from rookery.model import ALWAYS, Predicate, Snapshot, quote_part
+from rookery.prune.cascade import Pruning, prune
+from rookery.prune.fileset import file_set
+from rookery.prune.spelling import spell
+from rookery.store import Store
+from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.jvm import staged_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST = 0.5  # of the files' bytes: where more are left, Spark's own scan plans as well
+
+
+def scan(
+    spark: SparkSession,
+    table: IcebergTable,
+    store: Store,
+    where: Where = None,
+    columns: Sequence[str] | None = None,
+    snapshot: int | None = None,
+) -> DataFrame:
+    """Return the rows that match; the predicate is applied again by Spark, which has the last word."""
+    current = table.snapshot(snapshot)
+    predicate = bind(where, table, current, session_zone(spark))
+    frame = pruned_frame(spark, table, store, current, snapshot, predicate)
+    text = where if isinstance(where, str) else None if where is None else spell(predicate)
+    if text is not None:
+        frame = frame.where(text)
+    return frame if columns is None else frame.select(*(quote_part(name) for name in columns))
+
+
+def session_zone(spark: SparkSession) -> str:
+    """Return the zone in which a session reads local times."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
+
+
+def pruned_frame(
+    spark: SparkSession,
+    table: IcebergTable,
+    store: Store,
+    current: Snapshot | None,
+    asked: int | None,
+    predicate: Predicate,
+) -> DataFrame:
+    """Return all columns of the rows of the files that may match."""
+    reader = spark.read if asked is None else spark.read.option("versionAsOf", asked)
+    native = reader.table(str(table.name))
+    if current is None or predicate == ALWAYS or spark_connect(spark):
+        return native
+    pruning = prune(table, current, file_set(table, store, current), predicate)
+    if not len(pruning.numbers):
+        return native.where("false")
+    if _much_is_left(pruning):
+        return native
+    paths = pruning.files.files["path"].take(pruning.numbers).to_pylist()
+    staged = staged_frame(spark, table.name, current.id, paths)
+    if staged is None:
+        return native
+    # Staged tables show columns of row lineage that the table does not.
+    return staged.select(*(quote_part(name) for name in native.columns))
+
+
+def spark_connect(spark: SparkSession) -> bool:
+    """Whether a session has no JVM at hand, to which files could be staged."""
+    return not hasattr(spark, "_jvm")
+
+
+def _much_is_left(pruning: Pruning) -> bool:
+    sizes = pruning.files.files["size"].to_numpy()
+    return bool(sizes[pruning.keep].sum() > MOST * sizes.sum())

@@ -1,0 +1,116 @@
+"""A table by its name: what is known of it, what may be skipped, and its rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rookery.api import explain as explaining
+from rookery.api import indexes as indexing
+from rookery.api import statistics
+from rookery.api.lake import Lake, connect
+from rookery.api.where import Where, bind
+from rookery.model import Snapshot, TableName, UsageError
+from rookery.read.rows import count_rows, make_request, read_table, result_schema
+from rookery.store import Store
+from rookery.tables.iceberg import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class TableHandle:
+    """A table by its name; but for `scan`, its calls need no Spark."""
+
+    lake: Lake
+    name: TableName
+
+    def load(self) -> tuple[IcebergTable, Store]:
+        """Load the table as it is now, and what is kept beside it."""
+        return self.lake.open(str(self.name))
+
+    def stats(self, *, partition: str | None = None, snapshot: int | None = None) -> statistics.StatsReport:
+        """Return what is known of each column, for the table or for the partitions that are named."""
+        return statistics.stats(*self.load(), partition=partition, snapshot=snapshot)
+
+    def indexes(self) -> indexing.IndexReport:
+        """Return the indexes of the table."""
+        return indexing.list_indexes(*self.load())
+
+    def add_index(self, kind: str, column: str, *, fpp: float | None = None) -> indexing.IndexReport:
+        """Declare an index, `bloom` or `bitmap`, on a column; the next `analyze` builds it."""
+        return indexing.add_index(*self.load(), kind, column, fpp)
+
+    def drop_index(self, kind: str, column: str) -> indexing.IndexReport:
+        """Take an index back."""
+        return indexing.drop_index(*self.load(), kind, column)
+
+    def explain(
+        self,
+        where: Where,
+        *,
+        snapshot: int | None = None,
+        inside: int = explaining.INSIDE,
+        time_zone: str = "UTC",
+    ) -> explaining.ExplainReport:
+        """Return what the cascade makes of a predicate, stage by stage."""
+        started = time.perf_counter()
+        table, store = self.load()
+        took = (time.perf_counter() - started) * 1000
+        return explaining.explain(
+            table, store, where, resolved_ms=took, snapshot=snapshot, inside=inside, zone=time_zone
+        )
+
+    def read(
+        self,
+        where: Where = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        *,
+        snapshot: int | None = None,
+        time_zone: str = "UTC",
+    ) -> pa.Table:
+        """Return the rows that match, in Arrow; local times in the predicate are in *time_zone*."""
+        if isinstance(columns, str):
+            raise UsageError("columns are given as a list of names", hint='say columns=["a", "b"]')
+        table, store = self.load()
+        current = table.snapshot(snapshot)
+        predicate = bind(where, table, current, time_zone)
+        if current is None:
+            request = make_request(table, store, _NO_SNAPSHOT, predicate, columns)
+            return result_schema(request.columns).empty_table()
+        return read_table(table, store, current, predicate, columns, limit).rows
+
+    def count(self, where: Where = None, *, snapshot: int | None = None, time_zone: str = "UTC") -> int:
+        """Return how many rows match: by bitmaps and metadata where they can tell, else by reading."""
+        table, store = self.load()
+        current = table.snapshot(snapshot)
+        predicate = bind(where, table, current, time_zone)
+        return 0 if current is None else count_rows(table, store, current, predicate)[0]
+
+    def scan(
+        self,
+        spark: SparkSession,
+        where: Where = None,
+        columns: Sequence[str] | None = None,
+        *,
+        snapshot: int | None = None,
+    ) -> DataFrame:
+        """Return a DataFrame over Iceberg's own reader, of the files that may hold rows that match."""
+        from rookery.api.scan import scan  # brings what only a session needs
+
+        return scan(spark, *self.load(), where, columns, snapshot)
+
+
+_NO_SNAPSHOT = Snapshot(0, None, 0, 0, None, None)
+
+
+def table(name: str, lake: Lake | None = None) -> TableHandle:
+    """Return a handle on a table, of *lake* or of the default catalog."""
+    lake = lake or connect()
+    return TableHandle(lake, lake.table_name(name))

@@ -1,0 +1,28 @@
+"""What people say for WHERE: SQL text, a PyIceberg expression, or nothing."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from pyiceberg.expressions import BooleanExpression
+
+from rookery.model import ALWAYS, Predicate, Snapshot, UsageError
+from rookery.prune.expressions import predicate_from_expression
+from rookery.prune.sql_text import parse_predicate
+from rookery.tables.iceberg import IcebergTable
+
+Where: TypeAlias = str | BooleanExpression | None
+
+
+def bind(where: Where, table: IcebergTable, snapshot: Snapshot | None, zone: str = "UTC") -> Predicate:
+    """Return the predicate, bound to the columns of a snapshot; local times in it are in *zone*."""
+    if where is None:
+        return ALWAYS
+    fields = table.fields(snapshot)
+    if isinstance(where, str):
+        return parse_predicate(where, fields, zone=zone)
+    if isinstance(where, BooleanExpression):
+        return predicate_from_expression(where, fields, zone=zone)
+    raise UsageError(
+        f"a predicate cannot be a {type(where).__name__}", hint="give SQL text, or a PyIceberg expression"
+    )

@@ -1,0 +1,78 @@
+"""Rows on standard output: for people, or as JSON, Arrow or Parquet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.table import Table
+from rich.text import Text
+
+from rookery.cli.render import out, visible
+from rookery.cli.settings import Output, Settings
+from rookery.model import Sheet, SheetReport, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class CountReport(SheetReport):
+    """A number of rows."""
+
+    table: str
+    where: str | None
+    count: int
+
+    def sheets(self) -> Sequence[Sheet]:
+        """The number."""
+        return [Sheet(f"{self.count:,}")]
+
+
+def show_rows(rows: pa.Table, settings: Settings) -> None:
+    """Print rows as the settings say."""
+    if settings.output is Output.TEXT:
+        out().print(_table(rows))
+    elif settings.output is Output.JSON:
+        sys.stdout.write(msgspec.json.encode(_listed(rows)).decode() + "\n")
+    else:
+        if sys.stdout.isatty():
+            raise UsageError(
+                f"{settings.output.value} is not for a terminal", hint="send it to a file, or into a pipe"
+            )
+        _write(rows, settings.output)
+
+
+def _write(rows: pa.Table, output: Output) -> None:
+    sink = pa.PythonFile(sys.stdout.buffer, mode="w")
+    if output is Output.PARQUET:
+        pq.write_table(rows, sink)
+    else:
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+    sys.stdout.buffer.flush()
+
+
+def _listed(rows: pa.Table) -> list[dict[str, object]]:
+    """Rows as Python has them; nanoseconds, which it has not, as text."""
+    for place, column in enumerate(rows.schema):
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+            rows = rows.set_column(place, column.name, rows.column(place).cast(pa.string()))
+    return rows.to_pylist()  # type: ignore[no-any-return]
+
+
+def _table(rows: pa.Table) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in rows.schema:
+        number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        table.add_column(visible(column.name), justify="right" if number else "left", no_wrap=True)
+    for row in _listed(rows):
+        table.add_row(*(Text(visible(_text(value))) for value in row.values()))
+    return table
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "null"
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,196 @@
+"""From a footer's Thrift structs to leaves, row groups and chunks.
+
+The numbers are the field ids of `parquet.thrift`. What pruning alone needs (statistics, the places of
+indexes) is optional there: whatever of it is not as it should be counts as absent, and what it would have
+pruned is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rookery.parquet.layout import Chunk, Encoding, Footer, Leaf, PageType, Physical, RowGroup, Statistics
+from rookery.parquet.thrift import Struct
+
+_DICTIONARY = (Encoding.PLAIN_DICTIONARY, Encoding.RLE_DICTIONARY)
+_DATA_PAGES = (PageType.DATA, PageType.DATA_V2)
+_KNOWN = {Encoding.PLAIN, *_DICTIONARY}
+_LEVELS = {Encoding.RLE, Encoding.BIT_PACKED}
+_ARROW_SCHEMA = b"ARROW:schema"
+_NOTHING = Statistics()
+_MAX_ROWS = 1 << 63
+
+_TYPE_DEFINED_ORDER = 1
+_UNSIGNED = range(11, 15)  # the converted types UINT_8 to UINT_64
+_INTERVAL = 21
+_LOGICAL_TIMES = (7, 8)
+_LOGICAL_INTEGER, _LOGICAL_FLOAT16 = 10, 15
+# In these the deprecated `min` and `max`, which compare signed, agree with the order of the type.
+_WIDTHS = {
+    Physical.BOOLEAN: 1,
+    Physical.INT32: 4,
+    Physical.INT64: 8,
+    Physical.FLOAT: 4,
+    Physical.DOUBLE: 8,
+}
+
+
+def parse_metadata(metadata: Struct) -> Footer:
+    """Make a footer of a FileMetaData; LookupError, TypeError or ValueError where it is none."""
+    leaves = tuple(_leaves(metadata[2], metadata.get(7)))
+    groups = []
+    first_row = 0
+    for group in metadata[4]:
+        rows = group[3]
+        if type(rows) is not int or not 0 <= rows < _MAX_ROWS:
+            raise TypeError("a row group whose rows are no number")
+        chunks = tuple([_chunk(leaf, column) for leaf, column in zip(leaves, group[1], strict=True)])
+        groups.append(RowGroup(rows, chunks, first_row))
+        first_row += rows
+    pairs = {pair.get(1): pair.get(2) for pair in metadata.get(5, ())}
+    return Footer(
+        metadata[3],
+        leaves,
+        tuple(groups),
+        metadata.get(1, 1),
+        _text(metadata.get(6)),
+        _text(pairs.get(_ARROW_SCHEMA)),
+    )
+
+
+# -- the schema
+
+
+def _leaves(elements: list[Struct], orders: list[Struct] | None) -> Iterator[Leaf]:
+    """Walk the schema, which is a tree flattened in depth-first order; the root is no column."""
+    stack: list[tuple[int, tuple[str, ...], tuple[Struct, ...], int, int]]
+    stack = [(elements[0].get(5, 0), (), (), 0, 0)]
+    index, root = 0, -1
+    for element in elements[1:]:
+        while stack[-1][0] == 0:
+            stack.pop()
+        left, path, above, definition, repetition = stack[-1]
+        stack[-1] = (left - 1, path, above, definition, repetition)
+        root += not path
+        path = (*path, element[4].decode())
+        above = (*above, element)
+        kind = element.get(3, 0)  # 0 required, 1 optional, 2 repeated
+        definition += kind in (1, 2)
+        repetition += kind == 2
+        children = element.get(5, 0)
+        if children:
+            stack.append((children, path, above, definition, repetition))
+            continue
+        yield Leaf(
+            index,
+            path,
+            element.get(9),
+            Physical(element[1]),
+            element.get(2, 0),
+            definition,
+            repetition,
+            _time_unit(element),
+            root,
+            _is_ordered(element, orders, index),
+            above,
+        )
+        index += 1
+
+
+def _time_unit(element: Struct) -> str | None:
+    """The unit of a TIME or TIMESTAMP, by its logical type or, in old files, its converted type."""
+    logical = element.get(10, {})
+    for kind in _LOGICAL_TIMES:
+        if kind in logical:
+            return {1: "ms", 2: "us", 3: "ns"}[next(iter(logical[kind][2]), 0)]
+    return {7: "ms", 8: "us", 9: "ms", 10: "us"}.get(element.get(6, -1))
+
+
+def _is_ordered(element: Struct, orders: list[Struct] | None, index: int) -> bool:
+    """Whether bounds are to be believed: the file says by which order they were found, or there is but one.
+
+    Unsigned and half-precision numbers are ordered in ways that no Iceberg type is.
+    """
+    logical = element.get(10, {})
+    if element.get(6) in _UNSIGNED or logical.get(_LOGICAL_INTEGER, {}).get(2) is False:
+        return False
+    if element.get(6) == _INTERVAL or _LOGICAL_FLOAT16 in logical or element[1] == Physical.INT96:
+        return False
+    if orders is not None and index < len(orders):
+        return _TYPE_DEFINED_ORDER in orders[index]
+    return element[1] in _WIDTHS
+
+
+# -- the chunks
+
+
+def _chunk(leaf: Leaf, column: Struct) -> Chunk:
+    metadata = column[3]
+    dictionary_at = metadata.get(11) or 0
+    data_at = metadata[9]
+    start = dictionary_at if 0 < dictionary_at < data_at else data_at
+    codec, values, size, encodings = metadata[4], metadata[5], metadata[7], metadata[2]
+    if not (type(codec) is type(values) is type(size) is int):
+        raise TypeError("a column chunk whose sizes are no numbers")
+    plain, dictionary, other = _page_encodings(metadata)
+    return Chunk(
+        leaf,
+        codec,
+        values,
+        start,
+        size,
+        data_at - start,
+        plain,
+        dictionary,
+        other,
+        _positive(metadata.get(6)),
+        tuple(encodings),
+        _statistics(leaf, metadata.get(12)),
+        _positive(column.get(4)),
+        _positive(column.get(5)),
+        _positive(column.get(6)),
+        _positive(column.get(7)),
+        _positive(metadata.get(14)),
+        _positive(metadata.get(15)),
+    )
+
+
+def _positive(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
+def _text(value: Any) -> bytes | None:
+    return value if type(value) is bytes else None
+
+
+def _statistics(leaf: Leaf, found: Any) -> Statistics:
+    """Bounds by the fields 5 and 6, or by the deprecated 1 and 2 where those are in the right order too."""
+    if type(found) is not dict:
+        return _NOTHING
+    nulls = found.get(3)
+    if type(nulls) is not int or nulls < 0:
+        nulls = None
+    if not leaf.ordered:
+        return Statistics(nulls)
+    width = _WIDTHS.get(leaf.physical)
+    high, low = found.get(5), found.get(6)
+    if high is None and low is None and width:
+        high, low = found.get(1), found.get(2)
+    return Statistics(nulls, _bound(low, width), _bound(high, width))
+
+
+def _bound(value: Any, width: int | None) -> bytes | None:
+    return value if type(value) is bytes and (width is None or len(value) == width) else None
+
+
+def _page_encodings(metadata: Struct) -> tuple[bool, bool, bool]:
+    """Which encodings the data pages have: exactly, where `encoding_stats` is there, else what may be."""
+    if 13 in metadata:
+        found = {stat[2] for stat in metadata[13] if stat[1] in _DATA_PAGES and stat[3] > 0}
+    else:
+        # Levels are RLE or BIT_PACKED in every file; beside a dictionary, PLAIN may be the dictionary's own.
+        found = set(metadata[2]) - _LEVELS
+        if Encoding.RLE in metadata[2] and metadata[1] == Physical.BOOLEAN:
+            found.add(Encoding.RLE)
+    return Encoding.PLAIN in found, not found.isdisjoint(_DICTIONARY), not found <= _KNOWN

@@ -1,0 +1,57 @@
+"""The manifest list: between what the partitions of each manifest lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rookery.prune.bounds import UNKNOWN, Bounds
+from rookery.prune.by_partition import useful_columns
+from rookery.prune.forms import form_of, from_bytes, is_float
+from rookery.prune.partitions import PartitionColumn, test_partitions
+
+if TYPE_CHECKING:
+    from rookery.prune.cascade import Pruning
+
+
+def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
+    """Leave out the files of manifests in which nothing can match."""
+    manifests = pruning.files.live.manifests
+    keep = np.ones(len(manifests), bool)
+    for spec_id, columns in useful_columns(pruning).items():
+        mine = [number for number, found in enumerate(manifests) if found.partition_spec_id == spec_id]
+
+        def bounds(column: PartitionColumn, mine: list[int] = mine) -> Bounds:
+            return _bounds(column, [manifests[number].partitions for number in mine])
+
+        if mine:
+            keep[mine] = test_partitions(pruning.predicate, columns, bounds, len(mine))
+    fresh = len(manifests) - pruning.files.live.known
+    note = f"{int(keep.sum()):,} of {len(manifests):,} manifests may match; {fresh:,} had to be decoded"
+    return keep[pruning.files.manifests], note
+
+
+def _bounds(column: PartitionColumn, summaries: list) -> Bounds:  # type: ignore[type-arg]
+    """What the summaries of some manifests say of a partition field."""
+    kind = column.field.type
+    found = [parts[column.place] if column.place < len(parts or ()) else None for parts in summaries]
+    lower = pa.array([part.lower if part else None for part in found], pa.binary())
+    upper = pa.array([part.upper if part else None for part in found], pa.binary())
+    unknown = np.full(len(found), UNKNOWN, np.int64)
+    nulls = np.array([UNKNOWN if part is None or part.contains_null else 0 for part in found], np.int64)
+    nans = np.array(
+        [0 if not is_float(kind) or (part and part.contains_nan is False) else UNKNOWN for part in found],
+        np.int64,
+    )
+    if form_of(kind) == pa.float64():
+        lower, upper = (_no_nan(from_bytes(kind, bound)) for bound in (lower, upper))
+    else:
+        lower, upper = from_bytes(kind, lower), from_bytes(kind, upper)
+    return Bounds(lower, upper, unknown, nulls, nans)
+
+
+def _no_nan(values: pa.Array) -> pa.Array:
+    return pa.compute.if_else(pa.compute.is_nan(values), None, values)

@@ -1,0 +1,92 @@
+"""The inverted theta: in which files a value's hash occurs, where θ has not fallen below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rookery.model import Compare, Field, In, Leaf, Op, Value, leaves_of
+from rookery.prune.evaluate import evaluate
+from rookery.prune.fileset import Place, merged
+from rookery.prune.kept import Kept
+from rookery.sketch import MAX_THETA, InvertedTheta
+from rookery.sketch.value_hashes import theta_hashes
+
+if TYPE_CHECKING:
+    from rookery.prune.cascade import Pruning
+
+MOST_VALUES = 1000
+_THETAS: Kept[InvertedTheta] = Kept(512)
+
+
+def wanted_values(leaf: Leaf) -> tuple[Value, ...] | None:
+    """The values of which a row must have one for the leaf to be true; None if others do too."""
+    if isinstance(leaf, Compare) and leaf.op is Op.EQ:
+        return (leaf.value,)
+    if isinstance(leaf, In) and not leaf.negated:
+        return leaf.values
+    return None
+
+
+def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
+    """Leave out files in which none of the values asked for occurs."""
+    files, state = pruning.files, pruning.files.state
+    everything = np.ones(len(files), bool)
+    if state is None:
+        return everything, "the table was never analysed"
+    asked = [leaf for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None]
+    if not asked:
+        return everything, "serves = and IN alone"
+    lowest: list[int] = []
+
+    def test(leaf: Leaf) -> NDArray[np.bool_]:
+        values = wanted_values(leaf)
+        field = leaf.field
+        if values is None or len(values) > MOST_VALUES or state.index.types.get(field.id) != field.type:
+            return everything
+        hashes = [theta_hashes(field.type, value) for value in values]
+        if any(found is None for found in hashes):
+            return everything
+        flat = [number for found in hashes for number in found or ()]
+
+        def verdict(place: Place) -> NDArray[np.bool_]:
+            return _verdict(pruning, place, field, flat, lowest)
+
+        return merged(files.places, verdict, len(files))
+
+    keep = evaluate(pruning.predicate, test, len(files))
+    if keep.all() and lowest and min(lowest) < MAX_THETA:
+        share = min(lowest) / MAX_THETA
+        return keep, f"too many distinct values: only hashes below {share:.4%} are kept"
+    return keep, ""
+
+
+def _verdict(
+    pruning: Pruning, place: Place, field: Field, hashes: list[int], lowest: list[int]
+) -> NDArray[np.bool_]:
+    everything = np.ones(len(place.numbers), bool)
+    if not pruning.keep[place.numbers].any():
+        return everything
+    assert pruning.files.state is not None
+    # What was collected of a column when it had another type is still in the segment, but is of no use.
+    if field.id not in pruning.files.state.index.segments[place.segment].field_ids:
+        return everything
+    segment = pruning.files.segment(place.segment)
+    theta = segment.theta_of(field.id)
+    if theta is None:
+        return everything
+    lowest.append(theta)
+    if any(value >= theta for value in hashes):
+        return everything
+    inverted = _THETAS.get(
+        f"{segment.name}#{field.id}", lambda: segment.thetas(frozenset({field.id}))[field.id]
+    )
+    found = np.zeros(inverted.files, bool)
+    for value in hashes:
+        files = inverted.with_hash(value)
+        if files is None:
+            return everything
+        found |= files
+    return found[place.ordinals]

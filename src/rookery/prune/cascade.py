@@ -1,0 +1,119 @@
+"""The cascade: an ordered tuple of stages, each of which leaves out files on proof, over whole arrays.
+
+A stage that fails, or cannot help, keeps every file and says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rookery.model import ALWAYS, NEVER, Predicate, Snapshot, opaque_parts
+from rookery.prune import by_bitmap, by_bloom, by_bounds, by_manifest, by_partition, by_theta
+from rookery.prune.fileset import FileSet
+from rookery.tables.iceberg import IcebergTable
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """What a stage did: how much went in, how much was left, what that took, and why it could not help."""
+
+    name: str
+    files_in: int
+    files_out: int
+    bytes_in: int
+    bytes_out: int
+    rows_in: int
+    rows_out: int
+    index_bytes: int
+    ms: float
+    note: str = ""
+
+    @property
+    def skipped(self) -> float:
+        """The share of bytes that it left out."""
+        return 1 - self.bytes_out / self.bytes_in if self.bytes_in else 0.0
+
+
+@dataclass(slots=True)
+class Pruning:
+    """A predicate on its way through the cascade."""
+
+    table: IcebergTable
+    snapshot: Snapshot
+    files: FileSet
+    predicate: Predicate
+    keep: NDArray[np.bool_]
+    stages: list[StageReport] = field(default_factory=list)
+    rows: dict[int, by_bitmap.BitmapRows] = field(default_factory=dict)  # by segment, where bitmaps tell
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The files that are left."""
+        return np.flatnonzero(self.keep)
+
+    def measure(self) -> tuple[int, int, int]:
+        """Return files, bytes and rows that are left."""
+        sizes, rows = self.files.files["size"].to_numpy(), self.files.files["rows"].to_numpy()
+        return int(self.keep.sum()), int(sizes[self.keep].sum()), int(rows[self.keep].sum())
+
+
+Stage = Callable[[Pruning], tuple[NDArray[np.bool_], str]]
+"""Returns which files may match, of all, and a note: why it could not help, or what it did."""
+
+CASCADE: tuple[tuple[str, Stage], ...] = (
+    ("manifest list scan", by_manifest.stage),
+    ("partitions", by_partition.stage),
+    ("manifest file scan", by_bounds.stage),
+    ("inverted theta", by_theta.stage),
+    ("bitmap", by_bitmap.stage),
+    ("bloom filter check", by_bloom.stage),
+)
+
+
+def prune(table: IcebergTable, snapshot: Snapshot, files: FileSet, predicate: Predicate) -> Pruning:
+    """Send a predicate through the cascade."""
+    pruning = Pruning(table, snapshot, files, predicate, np.ones(len(files), bool))
+    for name, stage in CASCADE:
+        _run(pruning, name, stage)
+    return pruning
+
+
+def _run(pruning: Pruning, name: str, stage: Stage) -> None:
+    started = time.perf_counter()
+    before, read_before = pruning.measure(), pruning.files.index_bytes()
+    found, note = _judged(pruning, name, stage)
+    pruning.keep = pruning.keep & found
+    after = pruning.measure()
+    read = pruning.files.index_bytes() - read_before
+    took = (time.perf_counter() - started) * 1000
+    pruning.stages.append(
+        StageReport(
+            name, before[0], after[0], before[1], after[1], before[2], after[2], read, round(took, 3), note
+        )
+    )
+
+
+def _judged(pruning: Pruning, name: str, stage: Stage) -> tuple[NDArray[np.bool_], str]:
+    everything = np.ones(len(pruning.files), bool)
+    if not pruning.keep.any():
+        return everything, "nothing is left to look at"
+    if pruning.predicate == ALWAYS:
+        return everything, "no predicate"
+    if pruning.predicate == NEVER:
+        return ~everything, "no row can match"
+    try:
+        found, note = stage(pruning)
+    except Exception as error:  # noqa: BLE001  # whatever goes wrong in here costs speed, never a row
+        log.warning("the stage '%s' could not be used: %s", name, error)
+        return everything, f"could not be used: {error}"
+    if not note and found.all() and (parts := list(opaque_parts(pruning.predicate))):
+        note = f"not understood: {parts[0].text} ({parts[0].reason})"
+    return found, note

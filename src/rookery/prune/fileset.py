@@ -1,0 +1,232 @@
+"""The live files of a snapshot as arrays: what the state's segments say of them, and fresh manifests."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rookery.model import Field, RookeryError, Snapshot
+from rookery.prune.bounds import UNKNOWN, Bounds
+from rookery.prune.forms import from_bytes, is_float
+from rookery.prune.kept import Kept
+from rookery.store import Index, Segment, State, Store
+from rookery.store.live import Live, live_files
+from rookery.store.state import read_state
+from rookery.store.zone_map import FILE_COLUMNS, column_of
+from rookery.tables.iceberg import IcebergTable
+
+log = logging.getLogger(__name__)
+
+_STATES: Kept[State] = Kept(16)
+_SEGMENTS: Kept[Segment] = Kept(4096)
+_FILE_SETS: Kept[FileSet] = Kept(16)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where a segment's files stand among those of the set: numbers of files, and their ordinals."""
+
+    segment: int
+    numbers: NDArray[np.int64]
+    ordinals: NDArray[np.int64]
+
+
+class FileSet:
+    """The files, numbered from 0: those that the state knows by segment and ordinal, then the fresh ones."""
+
+    def __init__(self, store: Store, state: State | None, live: Live) -> None:
+        self.store = store
+        self.state = state
+        self.live = live
+        self.notes: list[str] = []
+        self._bounds: dict[tuple[int, str], Bounds] = {}
+        self._opened: dict[int, Segment] = {}
+        known, first = self._number(live)
+        self._homes = known[first]
+        new = ~self._is_known(live, known)
+        fresh = live.decoded.filter(pa.array(new))
+        self._fresh = fresh
+        # The manifest that lists each file, in the order of the manifest list.
+        self.manifests = np.concatenate([self._listed[self._homes], live.decoded_manifests[new]])
+        self.files = pa.concat_tables(
+            [*self._home_tables(), fresh.select(list(FILE_COLUMNS))], promote_options="default"
+        ).combine_chunks()
+
+    def __len__(self) -> int:
+        return int(self.files.num_rows)
+
+    @property
+    def fresh(self) -> int:
+        """How many files no segment describes."""
+        return int(self._fresh.num_rows)
+
+    def _number(self, live: Live) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Sort the state's live rows by segment and ordinal; a file's first segment is its home."""
+        if self.state is None:
+            none = np.empty(0, np.int64)
+            self._codes = none
+            self._listed = np.empty(0, np.int32)
+            return none, none
+        files = self.state.files.take(pa.array(live.carried))
+        order = np.lexsort((files["ordinal"].to_numpy(), files["segment"].to_numpy()))
+        self._rows = files.take(pa.array(order)).combine_chunks()
+        self._listed = live.carried_manifests[order]
+        keys = self._rows["key"].combine_chunks().dictionary_encode()
+        codes = np.asarray(keys.indices, np.int64)  # numbered in the order in which they first occur
+        self._codes = codes
+        first = np.zeros(len(keys.dictionary), np.int64)
+        first[codes[::-1]] = np.arange(len(codes))[::-1]
+        return np.arange(len(codes)), first
+
+    def _is_known(self, live: Live, known: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if self.state is None or not len(known):
+            return np.zeros(live.decoded.num_rows, bool)
+        found = pc.is_in(live.keys, value_set=self._rows["key"].combine_chunks())
+        return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """Every segment's live files, a file once in each segment that knows it."""
+        if self.state is None:
+            return []
+        segments, ordinals = self._rows["segment"].to_numpy(), self._rows["ordinal"].to_numpy()
+        return [
+            Place(number, self._codes[start:end], ordinals[start:end].astype(np.int64))
+            for number, start, end in _runs(segments)
+        ]
+
+    @cached_property
+    def _home_places(self) -> list[Place]:
+        """The same, with each file in its home only; together they are the files in their order."""
+        if self.state is None:
+            return []
+        rows = self._rows.take(pa.array(self._homes))
+        segments, ordinals = rows["segment"].to_numpy(), rows["ordinal"].to_numpy()
+        return [
+            Place(number, np.arange(start, end), ordinals[start:end].astype(np.int64))
+            for number, start, end in _runs(segments)
+        ]
+
+    def _home_tables(self) -> Iterator[pa.Table]:
+        for place in self._home_places:
+            files = self.segment(place.segment).files
+            yield _taken(files, place.ordinals)
+
+    def segment(self, number: int) -> Segment:
+        """Return a segment of the state; they never change, so they are kept open in mind."""
+        assert self.state is not None
+        entry = self.state.index.segments[number]
+        found = _SEGMENTS.get(self.store.path(entry.name), lambda: self.store.recall_segment(entry))
+        self._opened[number] = found
+        return found
+
+    def having(self, index: Index) -> list[Place]:
+        """Return the places of the segments that hold an index."""
+        assert self.state is not None
+        entries = self.state.index.segments
+        return [place for place in self.places if index in entries[place.segment].indexes]
+
+    def index_bytes(self) -> int:
+        """How much has been read of the segments so far, by whoever."""
+        return sum(segment.bytes_read for segment in list(self._opened.values()))
+
+    def bounds(self, field: Field) -> Bounds:
+        """Return between what a column's values lie in each file."""
+        key = (field.id, field.type)
+        if key not in self._bounds:
+            parts = [
+                _taken(self.segment(place.segment).zone_column(field.id), place.ordinals)
+                for place in self._home_places
+            ]
+            parts.append(column_of(self._fresh, field.id))
+            self._bounds[key] = _bounds(field.type, pa.concat_tables(parts))
+        return self._bounds[key]
+
+
+def _bounds(kind: str, zone: pa.Table) -> Bounds:
+    lower, upper = (from_bytes(kind, zone[name]) for name in ("lower", "upper"))
+    if is_float(kind):  # NaN is no bound, though some have written it as one
+        lower, upper = (pc.if_else(pc.is_nan(bound), None, bound) for bound in (lower, upper))
+    counts = [
+        zone[name].fill_null(UNKNOWN).combine_chunks().to_numpy(zero_copy_only=False)
+        for name in ("values", "nulls", "nans")
+    ]
+    if not is_float(kind):
+        counts[2] = np.zeros(len(zone), np.int64)
+    return Bounds(lower, upper, *counts)
+
+
+def _runs(segments: NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
+    """The runs of equal numbers in a sorted array: number, start, end."""
+    numbers, starts = np.unique(segments, return_index=True)
+    ends = [*starts.tolist(), len(segments)][1:]  # none, where a state knows no file that is live
+    yield from zip(numbers.tolist(), starts.tolist(), ends, strict=True)
+
+
+def _taken(table: pa.Table, places: NDArray[np.int64]) -> pa.Table:
+    if len(places) == table.num_rows:  # ascending, so they are all in order
+        return table
+    return table.take(pa.array(places))
+
+
+def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
+    """Return the live files of a snapshot, by the best state that can be read, or by manifests alone."""
+    ancestors = [ancestor.id for ancestor in table.ancestors(snapshot)]
+    notes: list[str] = []
+    for name, state in _states(store, ancestors):
+        if state.index.table_uuid != str(table.table.metadata.table_uuid):
+            continue
+        key = f"{store.path(name)}@{snapshot.id}"
+
+        def build(state: State = state) -> FileSet:
+            # Along the line of ancestors deletes only grow, so what a state says of a file still bounds it.
+            grown = state.index.snapshot_id in ancestors
+            return FileSet(
+                store, state, live_files(table, snapshot, state, decode_all=False, whatever_deletes=grown)
+            )
+
+        try:
+            return _FILE_SETS.get(key, build)
+        except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
+            log.warning("a state is passed over, analyze will mend it: %s", error)
+            notes.append(f"a state is passed over: {error}")
+    key = f"{table.location}@{table.table.metadata.table_uuid}@{snapshot.id}"
+    found = _FILE_SETS.get(
+        key, lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
+    )
+    found.notes[:] = notes
+    return found
+
+
+def _states(store: Store, ancestors: Sequence[int]) -> Iterator[tuple[str, State]]:
+    """The readable states, best first; those read before are kept in mind."""
+    for name in store.ranked(ancestors):
+        path = store.path(name)
+        try:
+            yield name, _STATES.get(path, partial(read_state, path, store.io_properties, sketches=False))
+        except RookeryError as error:
+            log.warning("a state is passed over, analyze will mend it: %s", error)
+
+
+def forget() -> None:
+    """Let go of everything that is kept in mind, as a new process would begin."""
+    _STATES.clear()
+    _SEGMENTS.clear()
+    _FILE_SETS.clear()
+
+
+def merged(
+    places: Sequence[Place], verdict: Callable[[Place], NDArray[np.bool_]], count: int
+) -> NDArray[np.bool_]:
+    """Join the verdicts on segments' files into one on the set: a file is left out if any segment says so."""
+    keep = np.ones(count, bool)
+    for place in places:
+        keep[place.numbers] &= verdict(place)
+    return keep

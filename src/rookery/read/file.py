@@ -1,0 +1,260 @@
+"""One data file: its rows that match, by the row groups and pages that may hold some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, PrimitiveType
+
+from rookery.model import Field, Predicate, StorageError, leaves_of
+from rookery.parquet import FIRST_READ, read_columns, read_row_group
+from rookery.parquet import Leaf as ParquetLeaf
+from rookery.prune.inside import Group, Inside, page_indexes, pages, row_groups
+from rookery.prune.rows import true_rows
+from rookery.read.deletes import NOTHING, Deleted, matches
+from rookery.read.types import arrow_type, cast, constant
+from rookery.storage import Source, TailSource, open_source, shown
+
+_DENSE = 0.25  # of the rows of a row group: more than this are cut out after reading, not by ranges
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """What is asked of every file: rows, and columns of them."""
+
+    predicate: Predicate
+    columns: tuple[NestedField, ...]
+    schema: Schema
+    fields: Mapping[int, Field]  # every leaf column by id
+    io_properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileRead:
+    """A file to read."""
+
+    path: str
+    size: int
+    format: str
+    constants: Mapping[int, Any]  # what its partition says of columns that it may lack
+    deleted: Deleted = NOTHING
+    rows: NDArray[np.int64] | None = None  # as far as an index knows: the only rows that may match
+    answered: frozenset[int] = frozenset()  # columns of which an index has said that values may be here
+
+
+@dataclass(slots=True)
+class ReadCosts:
+    """What reading cost."""
+
+    files: int = 0
+    bytes_read: int = 0
+    reads: int = 0
+    row_groups: int = 0
+    rows_decoded: int = 0
+
+
+def read_file(request: Request, file: FileRead, costs: ReadCosts) -> Iterator[pa.Table]:
+    """Yield the rows of a file that match, a table for each row group that has some."""
+    for reading, chosen in _matching(request, file, costs):
+        yield reading.table(chosen)
+
+
+def count_file(request: Request, file: FileRead, costs: ReadCosts) -> int:
+    """Return how many rows of a file match; only the columns that decide about that are read."""
+    return sum(len(chosen) for _, chosen in _matching(request, file, costs))
+
+
+def _matching(
+    request: Request, file: FileRead, costs: ReadCosts
+) -> Iterator[tuple[GroupReading, NDArray[np.int64]]]:
+    if file.format != "parquet":
+        raise StorageError(
+            f"{shown(file.path)} is {file.format}, which is not read here", hint="use table.scan(spark, …)"
+        )
+    with open_source(file.path, request.io_properties) as opened:
+        source = TailSource(opened, file.size, FIRST_READ)
+        try:
+            inside = row_groups(source, file.size, request.predicate, file.answered)
+            if not inside.leaves and inside.footer.leaves:
+                raise StorageError(
+                    f"{shown(file.path)} has no field ids", hint="use table.scan(spark, …), which maps names"
+                )
+            pages(source, inside, request.predicate)
+            costs.files += 1
+            for group in inside.groups:
+                reading = GroupReading(request, file, source, inside, group)
+                chosen = reading.chosen()
+                costs.row_groups += 1
+                costs.rows_decoded += reading.decoded
+                if len(chosen):
+                    yield reading, chosen
+        finally:
+            costs.bytes_read += opened.bytes_read
+            costs.reads += opened.reads
+
+
+class GroupReading:
+    """A row group being read: first what decides about rows, then the columns of the rows that are left."""
+
+    def __init__(
+        self, request: Request, file: FileRead, source: Source, inside: Inside, group: Group
+    ) -> None:
+        self._request = request
+        self._file = file
+        self._source = source
+        self._inside = inside
+        self._group = group
+        stored = inside.footer.row_groups[group.number]
+        self._rows = stored.rows
+        self._first = stored.first_row
+        self._held: dict[int, tuple[NDArray[np.int64], pa.Array]] = {}
+        self.decoded = 0
+
+    def chosen(self) -> NDArray[np.int64]:
+        """Return the rows, numbered in the row group, that match and are not deleted."""
+        rows = self._candidates()
+        if not len(rows):
+            return rows
+        self.decoded = len(rows)
+        needed = sorted({leaf.field.id for leaf in leaves_of(self._request.predicate)})
+        columns = dict(zip(needed, self._leaf_values(needed, rows), strict=True))
+        rows_found = true_rows(self._request.predicate, columns.__getitem__, len(rows))
+        rows = rows[rows_found]
+        for delete in self._file.deleted.equality:
+            if len(rows):
+                rows = rows[~matches(delete, self._leaf_values(list(delete.field_ids), rows, typed=True))]
+        return rows
+
+    def _candidates(self) -> NDArray[np.int64]:
+        """The rows that may match by pages and indexes, without those deleted by position."""
+        maybe = np.ones(self._rows, bool) if self._group.rows is None else self._group.rows.copy()
+        if self._file.rows is not None:
+            listed = np.zeros(self._rows, bool)
+            listed[self._here(self._file.rows)] = True
+            maybe &= listed
+        if len(self._file.deleted.positions):
+            maybe[self._here(self._file.deleted.positions)] = False
+        return np.flatnonzero(maybe)
+
+    def _here(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        start, end = np.searchsorted(positions, [self._first, self._first + self._rows])
+        return positions[start:end] - self._first
+
+    def table(self, rows: NDArray[np.int64]) -> pa.Table:
+        """Return the columns asked for, in these rows."""
+        flat = [column for column in self._request.columns if isinstance(column.field_type, PrimitiveType)]
+        values = dict(
+            zip(
+                (column.field_id for column in flat),
+                self._leaf_values([column.field_id for column in flat], rows, typed=True),
+                strict=True,
+            )
+        )
+        arrays = [
+            values[column.field_id] if column.field_id in values else self._nested(column, rows)
+            for column in self._request.columns
+        ]
+        return pa.table(arrays, names=[column.name for column in self._request.columns])
+
+    def _leaf_values(
+        self, field_ids: Sequence[int], rows: NDArray[np.int64], *, typed: bool = False
+    ) -> list[pa.Array]:
+        """The values of leaf columns in some rows; *typed* in the table's type, else as they are stored."""
+        leaves = {number: self._inside.leaves.get(number) for number in field_ids}
+        # What was read before was read in more rows: they only become fewer.
+        missing = [number for number, leaf in leaves.items() if leaf is not None and number not in self._held]
+        self._read({number: leaves[number] for number in missing}, rows)  # type: ignore[misc]
+        found = []
+        for number in field_ids:
+            kind = self._request.fields[number].type
+            target = arrow_type(self._request.schema.find_type(number))
+            if leaves[number] is None:
+                array = constant(self._constant(number), target, len(rows))
+            else:
+                held, values = self._held[number]
+                same = len(held) == len(rows)
+                array = values if same else values.take(pa.array(np.searchsorted(held, rows)))
+                if typed or _promoted(kind, array.type):
+                    array = cast(array, target)
+            found.append(array)
+        return found
+
+    def _read(self, leaves: Mapping[int, ParquetLeaf], rows: NDArray[np.int64]) -> None:
+        if not leaves:
+            return
+        stored = list(leaves.values())
+        dense = len(rows) > _DENSE * self._rows
+        ranges = None if dense else _ranges(rows)
+        indexes = (
+            [None] * len(stored) if dense else page_indexes(self._source, self._inside, self._group, stored)
+        )
+        columns = read_columns(self._source, self._inside.footer, stored, self._group.number, ranges, indexes)
+        for number, column in zip(leaves, columns, strict=True):
+            values = column.combine_chunks()
+            if dense and len(rows) < self._rows:
+                values = values.take(pa.array(rows))
+            self._held[number] = (rows, values)
+
+    def _constant(self, field_id: int) -> Any:
+        """What a column that the file lacks has in every row."""
+        if field_id in self._file.constants:
+            return self._file.constants[field_id]
+        return self._request.schema.find_field(field_id).initial_default
+
+    def _nested(self, column: NestedField, rows: NDArray[np.int64]) -> pa.Array:
+        """A struct, list or map: its row group is read whole, and brought into the table's schema by ids."""
+        from pyiceberg.io.pyarrow import (
+            _to_requested_schema,
+            pyarrow_to_schema,
+        )  # brings pandas: half a second
+
+        mine = [leaf for leaf in self._inside.leaves.values() if leaf.field_id in _leaf_ids(column)]
+        target = arrow_type(column.field_type)
+        if target is None:
+            raise StorageError(
+                f"'{column.name}' has a type that is not read here: {column.field_type}",
+                hint="leave the column out, or use table.scan(spark, …)",
+            )
+        if not mine:
+            return constant(None, target, len(rows))
+        table = read_row_group(self._source, self._group.number, [mine[0].path[0]])
+        wanted = Schema(column)
+        file_schema = pyarrow_to_schema(table.schema, downcast_ns_timestamp_to_us=True)
+        batch = table.take(pa.array(rows)).combine_chunks().to_batches()
+        found = [
+            _to_requested_schema(wanted, file_schema, part, downcast_ns_timestamp_to_us=True)
+            for part in batch
+        ]
+        return pa.concat_arrays([part.column(0).cast(target) for part in found])
+
+
+def _leaf_ids(column: NestedField) -> frozenset[int]:
+    return frozenset(Schema(column).field_ids)
+
+
+def _promoted(kind: str, found: pa.DataType) -> bool:
+    """Whether stored values need the table's type before they are compared."""
+    return kind in (
+        "timestamp",
+        "timestamptz",
+        "timestamp_ns",
+        "timestamptz_ns",
+    ) and not pa.types.is_timestamp(found)
+
+
+def _ranges(rows: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Ascending numbers as half-open ranges.
+
+    >>> _ranges(np.array([1, 2, 3, 7]))
+    [(1, 4), (7, 8)]
+    """
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    starts = rows[np.concatenate(([0], breaks))]
+    ends = rows[np.concatenate((breaks - 1, [len(rows) - 1]))] + 1
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))

@@ -1,0 +1,156 @@
+"""Reading a table with no Spark: the cascade, then the rows of the files that it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pyarrow as pa
+from pyiceberg.types import NestedField
+
+from rookery.model import ALWAYS, Predicate, Snapshot, UsageError, opaque_parts
+from rookery.prune.cascade import Pruning, prune
+from rookery.prune.fileset import file_set
+from rookery.prune.rows import not_exact
+from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_file
+from rookery.read.survivors import attached_deletes, survivors
+from rookery.read.types import arrow_field
+from rookery.store import Store
+from rookery.tables.iceberg import IcebergTable
+
+_WORKERS = 8
+_FEW = 2  # files that are read one behind the other: threads would take longer to start
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Rows, and how they were come by."""
+
+    rows: pa.Table
+    pruning: Pruning
+    costs: ReadCosts = field(default_factory=ReadCosts)
+
+
+def read_table(
+    table: IcebergTable,
+    store: Store,
+    snapshot: Snapshot,
+    predicate: Predicate,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> Result:
+    """Return the rows of a snapshot of which the predicate is true."""
+    request = make_request(table, store, snapshot, predicate, columns)
+    schema = result_schema(request.columns)
+    pruning = prune(table, snapshot, file_set(table, store, snapshot), predicate)
+    costs = ReadCosts()
+    if limit is not None and limit <= 0:
+        return Result(schema.empty_table(), pruning, costs)
+    parts: list[pa.Table] = []
+    found = 0
+    for part in _read_all(request, survivors(pruning, store.io_properties), costs, ordered=limit is not None):
+        parts.append(part)
+        found += part.num_rows
+        if limit is not None and found >= limit:
+            break
+    rows = pa.concat_tables([schema.empty_table(), *parts])
+    return Result(rows if limit is None else rows.slice(0, limit), pruning, costs)
+
+
+def count_rows(
+    table: IcebergTable, store: Store, snapshot: Snapshot, predicate: Predicate
+) -> tuple[int, Pruning, ReadCosts]:
+    """Return how many rows match: by bitmaps and metadata where they decide, by reading the other files."""
+    request = make_request(table, store, snapshot, predicate, ())
+    pruning = prune(table, snapshot, file_set(table, store, snapshot), predicate)
+    total = _known_counts(pruning)
+    costs = ReadCosts()
+    counted = _each(survivors(pruning, store.io_properties), lambda file: count_file(request, file, costs))
+    return total + sum(counted), pruning, costs
+
+
+def _known_counts(pruning: Pruning) -> int:
+    """Count the files whose count is known, and take them off the list of those to read.
+
+    That of a file with deletes is not: bitmaps and metadata count rows that are there no more.
+    """
+    left = pruning.files.files.take(pruning.numbers)
+    numbers = pruning.numbers
+    with_deletes = {int(numbers[place]) for place in attached_deletes(pruning, left)}
+    total = 0
+    if pruning.predicate == ALWAYS:
+        counts = pruning.files.files["rows"].to_numpy()
+        for number in numbers.tolist():
+            if number not in with_deletes:
+                total += int(counts[number])
+                pruning.keep[number] = False
+        return total
+    for place in pruning.files.places:
+        rows = pruning.rows.get(place.segment)
+        if rows is None or not rows.exact:
+            continue
+        for number, ordinal in zip(place.numbers.tolist(), place.ordinals.tolist(), strict=True):
+            if pruning.keep[number] and rows.covered[ordinal] and number not in with_deletes:
+                total += int(rows.counts[ordinal])
+                pruning.keep[number] = False
+    return total
+
+
+def make_request(
+    table: IcebergTable, store: Store, snapshot: Snapshot, predicate: Predicate, columns: Sequence[str] | None
+) -> Request:
+    """Check what is asked for: every column is there, and every part of the predicate can be decided."""
+    for part in opaque_parts(predicate):
+        raise not_exact(part)
+    schema = table.schema(snapshot)
+    chosen = (
+        tuple(schema.fields) if columns is None else tuple(_column(schema.fields, name) for name in columns)
+    )
+    fields = {found.id: found for found in table.fields(snapshot)}
+    return Request(predicate, chosen, schema, fields, store.io_properties)
+
+
+def _column(fields: Sequence[NestedField], name: str) -> NestedField:
+    exact = [found for found in fields if found.name == name]
+    found = exact or [found for found in fields if found.name.lower() == name.lower()]
+    if len(found) != 1:
+        known = ", ".join(each.name for each in fields[:8]) + (" …" if len(fields) > 8 else "")
+        what = "there is no column" if not found else "there are several columns"
+        raise UsageError(f"{what} '{name}'", hint=f"the columns are {known}")
+    return found[0]
+
+
+def result_schema(columns: Iterable[NestedField]) -> pa.Schema:
+    """Return the columns in Arrow."""
+    found = []
+    for column in columns:
+        arrow = arrow_field(column)
+        if arrow is None:
+            raise UsageError(
+                f"'{column.name}' has a type that is not read here: {column.field_type}",
+                hint="leave the column out, or use table.scan(spark, …)",
+            )
+        found.append(arrow)
+    return pa.schema(found)
+
+
+def _read_all(
+    request: Request, files: Sequence[FileRead], costs: ReadCosts, *, ordered: bool
+) -> Iterator[pa.Table]:
+    if ordered or len(files) <= _FEW:
+        for file in files:
+            yield from read_file(request, file, costs)
+        return
+    for parts in _each(files, lambda file: list(read_file(request, file, costs))):
+        yield from parts
+
+
+def _each(files: Sequence[FileRead], work: Callable[[FileRead], T]) -> Iterator[T]:
+    if len(files) <= _FEW:
+        yield from map(work, files)
+        return
+    with ThreadPoolExecutor(min(_WORKERS, len(files))) as pool:
+        yield from pool.map(work, files)

@@ -1,0 +1,111 @@
+"""The files that the cascade leaves, ready to be read: with their deletes, and the rows that indexes name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyiceberg.transforms import IdentityTransform
+
+from rookery.model import leaves_of
+from rookery.prune.by_theta import wanted_values
+from rookery.prune.cascade import Pruning
+from rookery.prune.kept import Kept
+from rookery.prune.partitions import in_form
+from rookery.read.deletes import NOTHING, DeleteReader
+from rookery.read.file import FileRead
+from rookery.store import IndexKind
+from rookery.tables.iceberg import IcebergTable, read_files
+from rookery.tables.iceberg.deletes import deletes_by_file
+
+_DELETES: Kept[Any] = Kept(16)
+
+
+def survivors(pruning: Pruning, io_properties: Mapping[str, str]) -> list[FileRead]:
+    """Return the files that are left, in their order."""
+    numbers = pruning.numbers
+    if not len(numbers):
+        return []
+    left = pruning.files.files.take(numbers)
+    reader = DeleteReader(pruning.table.schema(pruning.snapshot), io_properties)
+    attached = attached_deletes(pruning, left)
+    rows = _rows(pruning, numbers)
+    answered = _answered(pruning)
+    constants = _Constants(pruning.table)
+    return [
+        FileRead(
+            file["path"],
+            file["size"],
+            file["format"],
+            constants.of(file["spec_id"], file["partition"]),
+            reader.deleted(file["path"], attached[place]) if place in attached else NOTHING,
+            rows.get(int(number)),
+            answered,
+        )
+        for place, (number, file) in enumerate(zip(numbers, left.to_pylist(), strict=True))
+    ]
+
+
+def attached_deletes(pruning: Pruning, left: Any) -> dict[int, list[Mapping[str, Any]]]:
+    """Return the delete files of the files that are left, by their places among these."""
+    manifests = pruning.files.live.deletes
+    if not manifests:
+        return {}
+    key = "\n".join(manifest.manifest_path for manifest in manifests)
+    deletes = _DELETES.get(key, lambda: read_files(pruning.table.io, manifests))
+    return deletes_by_file(left, deletes, pruning.table.unpartitioned_specs)
+
+
+def _rows(pruning: Pruning, numbers: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+    """The rows that bitmaps name, by file."""
+    found = {}
+    wanted = set(numbers.tolist())
+    for place in pruning.files.places:
+        rows = pruning.rows.get(place.segment)
+        if rows is not None:
+            for number, ordinal in zip(place.numbers.tolist(), place.ordinals.tolist(), strict=True):
+                if number in wanted and rows.covered[ordinal]:
+                    found[number] = rows.of_file(ordinal)
+    return found
+
+
+def _answered(pruning: Pruning) -> frozenset[int]:
+    """The columns whose values a Bloom index has looked up: filters inside files would say no more."""
+    state = pruning.files.state
+    if state is None:
+        return frozenset()
+    indexed = {index.field_id for index in state.index.indexes if index.kind is IndexKind.BLOOM}
+    asked = {leaf.field.id for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None}
+    return frozenset(indexed & asked)
+
+
+class _Constants:
+    """What partitions say of columns that a file may lack, as those taken over from Hive do."""
+
+    def __init__(self, table: IcebergTable) -> None:
+        self._specs = {
+            spec_id: [
+                (place, part.source_id)
+                for place, part in enumerate(spec.fields)
+                if isinstance(part.transform, IdentityTransform)
+            ]
+            for spec_id, spec in table.table.specs().items()
+        }
+        self._types = {field.id: field.type for field in table.fields()}
+        self._known: dict[tuple[int, str], Mapping[int, Any]] = {}
+
+    def of(self, spec_id: int, partition: str) -> Mapping[int, Any]:
+        """Return the values by field id, as Arrow scalars in their type's form."""
+        key = (spec_id, partition)
+        if key not in self._known:
+            identity = self._specs.get(spec_id, [])
+            values = json.loads(partition) if identity else []
+            self._known[key] = {
+                number: in_form(self._types[number], [values[place]])[0]
+                for place, number in identity
+                if number in self._types
+            }
+        return self._known[key]

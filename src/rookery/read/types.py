@@ -1,0 +1,98 @@
+"""Iceberg's types in Arrow, as reads return them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.types import (
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    StructType,
+)
+
+_PRIMITIVES: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+    "timestamp_ns": pa.timestamp("ns"),
+    "timestamptz_ns": pa.timestamp("ns", "UTC"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "uuid": pa.uuid(),
+}
+
+
+def arrow_type(kind: IcebergType) -> pa.DataType | None:
+    """Return the Arrow type of an Iceberg type, or None for one that cannot be read here."""
+    if isinstance(kind, StructType):
+        children = [arrow_field(child) for child in kind.fields]
+        return None if any(child is None for child in children) else pa.struct(children)
+    if isinstance(kind, ListType):
+        element = arrow_field(kind.element_field)
+        return None if element is None else pa.list_(element)
+    if isinstance(kind, MapType):
+        key, value = arrow_type(kind.key_type), arrow_field(kind.value_field)
+        return None if key is None or value is None else pa.map_(key, value)
+    if isinstance(kind, DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, FixedType):
+        return pa.binary(len(kind))
+    return _PRIMITIVES.get(str(kind)) if isinstance(kind, PrimitiveType) else None
+
+
+def arrow_field(field: NestedField) -> pa.Field | None:
+    """Return a column in Arrow; every one may be null, as defaults and old files have it."""
+    kind = arrow_type(field.field_type)
+    return None if kind is None else pa.field(field.name, kind)
+
+
+def cast(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """Bring an array into a type, as columns are widened: int to long, float to double, decimals wider."""
+    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if whole.type == kind:
+        return whole
+    if isinstance(whole, pa.ExtensionArray):
+        whole = whole.storage
+    if pa.types.is_null(whole.type):
+        return pa.nulls(len(whole), kind)
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, whole.cast(kind.storage_type))
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(whole.type):
+        # Which zone a file says it has does not matter: the table's type is what counts.
+        return whole.cast(pa.timestamp(kind.unit, whole.type.tz), safe=False).cast(pa.int64()).cast(kind)
+    return whole.cast(kind)
+
+
+def constant(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
+    """Return a column of one value."""
+    if isinstance(value, pa.Scalar):  # in the form of its type, as `prune.forms` has it
+        return _from_form(value, kind, rows)
+    if value is None:
+        return pa.nulls(rows, kind)
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, constant(value, kind.storage_type, rows))
+    return pa.repeat(pa.scalar(value, kind), rows)
+
+
+def _from_form(value: pa.Scalar, kind: pa.DataType, rows: int) -> pa.Array:
+    if not value.is_valid:
+        return pa.nulls(rows, kind)
+    storage = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    if pa.types.is_date32(storage):
+        value = value.cast(pa.int32())
+    found = value.cast(storage)
+    repeated = pa.repeat(found, rows)
+    return repeated if storage is kind else pa.ExtensionArray.from_storage(kind, repeated)

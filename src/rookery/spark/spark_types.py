@@ -1,0 +1,79 @@
+"""Iceberg's types as Spark shows them, in its DDL and in Arrow."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    DecimalType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
+
+from rookery.model import UsageError, quote_part
+
+_SPARK = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "date": "date",
+    "timestamp": "timestamp_ntz",
+    "timestamptz": "timestamp",
+    "string": "string",
+    "binary": "binary",
+    "uuid": "string",
+}
+
+
+def spark_columns(schema: Schema, names: Sequence[str] | None) -> str:
+    """Return the columns of a table, or some of them, as DDL."""
+    by_name = {field.name.lower(): field for field in schema.fields}
+    for name in names or ():
+        if name.lower() not in by_name:
+            known = ", ".join(field.name for field in schema.fields[:8])
+            raise UsageError(f"there is no column '{name}'", hint=f"the columns are {known}")
+    chosen = schema.fields if names is None else [by_name[name.lower()] for name in names]
+    return ", ".join(f"{quote_part(field.name)} {_type(field.field_type, field.name)}" for field in chosen)
+
+
+def _type(kind: IcebergType, column: str) -> str:
+    if isinstance(kind, StructType):
+        return f"struct<{', '.join(_field(field) for field in kind.fields)}>"
+    if isinstance(kind, ListType):
+        return f"array<{_type(kind.element_type, column)}>"
+    if isinstance(kind, MapType):
+        return f"map<{_type(kind.key_type, column)}, {_type(kind.value_type, column)}>"
+    if isinstance(kind, DecimalType):
+        return f"decimal({kind.precision},{kind.scale})"
+    if isinstance(kind, FixedType):
+        return "binary"
+    if str(kind) not in _SPARK:
+        raise UsageError(
+            f"Spark has no type for '{column}', a {kind}", hint="name the other columns in the option columns"
+        )
+    return _SPARK[str(kind)]
+
+
+def _field(field: NestedField) -> str:
+    return f"{quote_part(field.name)}: {_type(field.field_type, field.name)}"
+
+
+def for_spark(rows: pa.Table) -> pa.Table:
+    """Return rows as Spark takes them: UUIDs as text, fixed lengths as any."""
+    for place, column in enumerate(rows.schema):
+        if isinstance(column.type, pa.UuidType):
+            found = rows.column(place).combine_chunks().storage.to_pylist()
+            texts = [None if value is None else str(uuid.UUID(bytes=value)) for value in found]
+            rows = rows.set_column(place, column.name, pa.array(texts, pa.string()))
+        elif pa.types.is_fixed_size_binary(column.type):
+            rows = rows.set_column(place, column.name, rows.column(place).cast(pa.binary()))
+    return rows

@@ -1,0 +1,124 @@
+"""Zone maps: what manifests say of files, by column, so that a predicate reads the columns it names alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+FILE_COLUMNS = ("path", "format", "size", "rows", "spec_id", "partition", "sequence_number", "deletes")
+"""What is kept of a file as a whole: the columns of `FILE_SCHEMA` that matter, and its deletes."""
+
+COLUMN_SCHEMA = pa.schema(
+    [
+        ("size", pa.int64()),
+        ("values", pa.int64()),
+        ("nulls", pa.int64()),
+        ("nans", pa.int64()),
+        ("lower", pa.binary()),
+        ("upper", pa.binary()),
+    ]
+)
+"""What is kept of a column of each file; null where the manifest does not say."""
+
+_MAPS = ("column_sizes", "value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZoneMap:
+    """A row a file: of the files, and of each column by its field id."""
+
+    files: pa.Table
+    columns: Mapping[int, pa.Table]
+
+    @classmethod
+    def of(cls, listed: pa.Table) -> ZoneMap:
+        """Turn the maps that manifests have, by file, into columns by field id."""
+        files = listed.select([name for name in FILE_COLUMNS if name in listed.column_names])
+        return cls(files, _columns(listed))
+
+    @classmethod
+    def concat(cls, parts: Sequence[ZoneMap]) -> ZoneMap:
+        """Put zone maps one below the other."""
+        ids = {number for part in parts for number in part.columns}
+        files = pa.concat_tables([part.files for part in parts], promote_options="default")
+        return cls(files, {n: pa.concat_tables([part.column(n) for part in parts]) for n in sorted(ids)})
+
+    def __len__(self) -> int:
+        return int(self.files.num_rows)
+
+    def column(self, field_id: int) -> pa.Table:
+        """Return what is known of a column, which may be nothing."""
+        found = self.columns.get(field_id)
+        return nothing_known(len(self)) if found is None else found
+
+    def filter(self, mask: np.ndarray) -> ZoneMap:
+        """Return the files for which *mask* is true."""
+        chosen = pa.array(mask)
+        return ZoneMap(
+            self.files.filter(chosen),
+            {number: column.filter(chosen) for number, column in self.columns.items()},
+        )
+
+    def equals(self, other: ZoneMap) -> bool:
+        """Whether both say the same."""
+        return (
+            self.files.equals(other.files)
+            and self.columns.keys() == other.columns.keys()
+            and all(column.equals(other.columns[number]) for number, column in self.columns.items())
+        )
+
+
+def nothing_known(files: int) -> pa.Table:
+    """Return a column of which nothing is known."""
+    return pa.table([pa.nulls(files, field.type) for field in COLUMN_SCHEMA], schema=COLUMN_SCHEMA)
+
+
+def column_of(listed: pa.Table, field_id: int) -> pa.Table:
+    """Return one column of files as manifests list them."""
+    return _columns(listed, {field_id}).get(field_id, nothing_known(listed.num_rows))
+
+
+def _columns(listed: pa.Table, wanted: Collection[int] | None = None) -> dict[int, pa.Table]:
+    known = [name for name in _MAPS if name in listed.column_names]
+    spread = {name: _spread(listed[name], wanted) for name in known}
+    ids = sorted({number for found in spread.values() for number in found})
+    return {
+        number: pa.table(
+            [
+                spread.get(name, {}).get(number, pa.nulls(listed.num_rows, field.type))
+                for name, field in zip(_MAPS, COLUMN_SCHEMA, strict=True)
+            ],
+            schema=COLUMN_SCHEMA,
+        )
+        for number in ids
+    }
+
+
+def _spread(column: pa.ChunkedArray, wanted: Collection[int] | None) -> dict[int, pa.Array]:
+    """Turn a column of maps into an array for each key: its values, null where a map lacks it."""
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if not len(array) or array.null_count == len(array):
+        return {}
+    offsets = np.asarray(array.offsets)
+    lengths = np.diff(offsets)
+    lengths[np.asarray(array.is_null())] = 0
+    rows = np.repeat(np.arange(len(array)), lengths)
+    entries = np.concatenate([[0], np.cumsum(lengths)[:-1]]) if len(lengths) else lengths
+    places = np.arange(len(rows)) - np.repeat(entries, lengths) + np.repeat(offsets[:-1], lengths)
+    keys = np.asarray(array.keys)[places]
+    order = np.argsort(keys, kind="stable")
+    ids, starts = np.unique(keys[order], return_index=True)
+    found: dict[int, pa.Array] = {}
+    if not len(ids):
+        return found
+    for number, mine in zip(ids.tolist(), np.split(order, starts[1:]), strict=True):
+        if wanted is None or number in wanted:
+            at = np.zeros(len(array), np.int64)
+            missing = np.ones(len(array), bool)
+            at[rows[mine]] = places[mine]
+            missing[rows[mine]] = False
+            found[number] = array.items.take(pa.array(at, mask=missing))
+    return found

@@ -1,0 +1,70 @@
+"""The interpreter, compiled. Imported by name where there is much to read, for it brings numba."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic, overload, register_jitable
+
+from rookery.tables.iceberg import avro_run
+from rookery.tables.iceberg.avro_run import SPARE
+
+_WORDS = types.int64[::1]
+_BYTES = types.uint8[::1]
+_READ_ONLY = types.Array(types.uint8, 1, "C", readonly=True)
+_SIGNATURE = types.int64(_WORDS, _READ_ONLY, _WORDS, _WORDS, _WORDS, _BYTES, _BYTES, _WORDS, _WORDS)
+
+
+@intrinsic
+def _copy_word(context: Any, target: Any, to: Any, source: Any, start: Any) -> Any:
+    """Copy eight bytes between uint8 arrays, from and to any byte."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def pointer(number: int) -> Any:
+            view = context.make_array(signature.args[number])(context, builder, arguments[number])
+            at = builder.gep(view.data, [arguments[number + 1]])
+            return builder.bitcast(at, ir.IntType(64).as_pointer())
+
+        word = builder.load(pointer(2))
+        word.align = 1
+        builder.store(word, pointer(0)).align = 1
+        return context.get_dummy_value()
+
+    return types.none(target, types.intp, source, types.intp), generate
+
+
+@overload(avro_run.copy)
+def _copy(chars: Any, to: Any, data: Any, start: Any, length: Any) -> Any:
+    """Copy whole words, as columns have room to spare; at the end of the bytes, what there is."""
+
+    def copy(chars: Any, to: Any, data: Any, start: Any, length: Any) -> None:
+        if start + length + SPARE <= len(data):
+            for i in range(0, length, SPARE):
+                _copy_word(chars, to + i, data, start + i)  # type: ignore[call-arg]
+        else:
+            for i in range(length):
+                chars[to + i] = data[start + i]
+
+    return copy
+
+
+for _helper in (
+    avro_run.varint,
+    avro_run.sized,
+    avro_run.items,
+    avro_run.room,
+    avro_run.put,
+    avro_run.put_bytes,
+    avro_run.pairs_of_longs,
+    avro_run.pairs_of_bytes,
+    avro_run.skip,
+    avro_run.take_number,
+    avro_run.take_bytes,
+    avro_run.take,
+    avro_run.record,
+):
+    register_jitable(_helper)
+
+run = njit(_SIGNATURE, cache=True, nogil=True)(avro_run.run)

@@ -1,0 +1,35 @@
+"""Metadata files as bytes, and the one way of saying that they cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyiceberg.io import FileIO
+
+from rookery.model import FormatError, RookeryError, StorageError
+from rookery.storage import shown, without_secrets
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Say plainly that a metadata file cannot be read, whatever its library raises."""
+    try:
+        yield
+    except FormatError as error:
+        error.hint = error.hint or "the file is damaged, or none of Iceberg's: does Spark read the table?"
+        raise
+    except RookeryError:
+        raise
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise StorageError(
+            f"{shown(path)}: cannot be read: {without_secrets(reason, path)}",
+            hint="has the table been dropped, or the snapshot expired, under the run?",
+        ) from error
+
+
+def read_whole(io: FileIO, path: str) -> bytes:
+    """Return all bytes of a metadata file."""
+    with io.new_input(path).open() as stream:
+        return bytes(stream.read())

@@ -1,0 +1,146 @@
+"""`rookery index`, `explain`, `read` and `count`: what they print, what they return, what they refuse."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rookery as product
+from rookery.api.lake import Lake
+from tests.cli.conftest import Rookery
+from tests.lakehouse import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STAGES = [
+    "catalog resolution", "manifest list scan", "partitions", "manifest file scan", "inverted theta",
+    "bitmap", "bloom filter check", "row group pruning", "page pruning",
+]  # fmt: skip
+FIGURES = {"name", "files_in", "files_out", "bytes_in", "bytes_out", "index_bytes", "ms", "note"}
+
+
+@pytest.fixture(autouse=True)
+def _shared_catalog(home: Path, rookery_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOKERY_HOME", str(rookery_home))
+
+
+@pytest.fixture(scope="module")
+def name(spark: SparkSession, lake: Lake) -> Iterator[str]:
+    """Eight files that are sorted by nothing; a Bloom index on `k`, a bitmap index on `s`."""
+    with tables(spark) as make:
+        name = make("k string, s string, v int, a array<int>", "kv")
+        spark.range(0, 800, 1, 1).selectExpr(
+            "md5(CAST(id AS string)) k", "concat('s', id % 4) s", "CAST(id AS int) v", "array(1) a"
+        ).repartition(8).writeTo(name).append()
+        table = product.table(name, lake)
+        table.add_index("bloom", "k")
+        table.add_index("bitmap", "s")
+        product.analyze(spark, name, lake=lake)
+        yield name
+
+
+def key_of(spark: SparkSession, number: int) -> str:
+    row = spark.sql(f"SELECT md5('{number}')").first()
+    assert row is not None
+    return str(row[0])
+
+
+def test_the_funnel(rookery: Rookery, spark: SparkSession, name: str) -> None:
+    where = f"k = '{key_of(spark, 5)}'"
+    code, out, _ = rookery("explain", name, where, "--output", "json")
+    found = json.loads(out)
+    assert code == 0
+    assert [stage["name"] for stage in found["stages"]] == STAGES
+    assert all(stage.keys() >= FIGURES for stage in found["stages"])
+    for before, after in zip(found["stages"], found["stages"][1:], strict=False):
+        assert after["files_in"] == before["files_out"]
+    assert found["stages"][0]["files_in"] == 8
+    assert len(found["files"]) == found["stages"][-1]["files_out"] <= 2
+    assert found["files"][0]["path"].endswith(".parquet")
+    code, out, _ = rookery("explain", name, where)
+    assert code == 0
+    assert [line.split("  ")[0] for line in out.splitlines()[2:-1]] == STAGES
+    assert "no bitmap index on these columns" in out
+
+
+def test_what_is_not_understood_is_said(rookery: Rookery, name: str) -> None:
+    code, out, _ = rookery("explain", name, "v = length(k)")
+    assert code == 0
+    assert "not understood, and so taken for true: v = LENGTH(k)" in out
+
+
+def test_read(rookery: Rookery, spark: SparkSession, name: str) -> None:
+    where = f"k IN ('{key_of(spark, 5)}', '{key_of(spark, 99)}', 'no')"
+    code, out, _ = rookery("read", name, where, "--columns", "v,s", "--output", "json")
+    assert (code, sorted(row["v"] for row in json.loads(out))) == (0, [5, 99])
+    code, out, _ = rookery("read", name, "v < 3", "--columns", "v")
+    assert sorted(out.split()) == ["0", "1", "2", "v"]
+    assert len(json.loads(rookery("read", name, "--limit", "7", "--output", "json")[1])) == 7
+    assert json.loads(rookery("read", name, "v < 0", "--output", "json")[1]) == []
+
+
+@pytest.mark.parametrize("output", ["arrow", "parquet"])
+def test_read_for_programs(name: str, output: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    from rookery.cli.app import run
+
+    assert run(["read", name, "s = 's1'", "--output", output]) == 0
+    data = capfdbinary.readouterr().out
+    rows = pq.read_table(io.BytesIO(data)) if output == "parquet" else pa.ipc.open_stream(data).read_all()
+    assert sorted(rows["v"].to_pylist()) == list(range(1, 800, 4))
+
+
+def test_count(rookery: Rookery, name: str) -> None:
+    assert rookery("count", name, "s = 's1' OR s = 's2'")[:2] == (0, "400\n")
+    assert json.loads(rookery("count", name, "--output", "json")[1])["count"] == 800
+
+
+def test_index_list(rookery: Rookery, name: str) -> None:
+    code, out, _ = rookery("index", "list", name, "--output", "json")
+    assert code == 0
+    assert [(each["kind"], each["column"], each["files_covered"]) for each in json.loads(out)["indexes"]] == [
+        ("bloom", "k", 8),
+        ("bitmap", "s", 8),
+    ]
+
+
+@pytest.mark.parametrize(
+    "words, message, hint",
+    [
+        (["explain", "{t}", "kk = 1"], "no column 'kk' at column 1", "did you mean k?"),
+        (["read", "{t}", "v = 'abc'"], "'abc'", ""),
+        (["read", "{t}", "k = 5"], "", ""),
+        (["read", "{t}", "v ="], "at line 1, column", ""),
+        (["read", "{t}", "v = 1; v = 2"], "several statements", "AND"),
+        (["explain", "{t}", "a = 1"], "a", ""),
+        (["read", "{t}", "v = length(k)"], "cannot be decided on rows", "scan"),
+        (["read", "{t}", "v = 1", "--columns", "nope"], "there is no column 'nope'", "the columns are"),
+        (["read", "{t}", "v = 1", "--snapshot", "7"], "has no snapshot 7", "expired"),
+        (["read", "{t}", "v = 1", "--limit", "-1"], "limit", ""),
+        (["count", "{t}", ""], "empty", ""),
+        (["explain", "db.nowhere", "v = 1"], "there is no table", "check the name"),
+        (["explain", "{t}", "v = 1", "--output", "arrow"], "cannot be printed as arrow", "rookery read"),
+        (["index", "add", "{t}", "btree", "k"], "there is no index 'btree'", "bloom, bitmap"),
+        (["index", "add", "{t}", "bloom", "nope"], "there is no column 'nope'", "the columns are"),
+        (["index", "add", "{t}", "bloom", "a.element"], "cannot be indexed", "one value a row"),
+        (["index", "add", "{t}", "bloom", "k", "--fpp", "2"], "rate of 2", "between 0"),
+        (["index", "add", "{t}", "bitmap", "s", "--fpp", "0.1"], "rate of 0.1", "Bloom"),
+        (["index", "drop", "{t}", "bloom", "v"], "no bloom index on 'v'", "index list"),
+    ],
+)
+def test_refused(rookery: Rookery, name: str, words: list[str], message: str, hint: str) -> None:
+    code, out, err = rookery(*(word.format(t=name) for word in words))
+    assert (code, out) == (2, "")
+    lines = err.splitlines()
+    assert lines[0].startswith("error: ")
+    assert message in lines[0]
+    assert len(lines) == 2
+    assert lines[1].startswith("hint: ")
+    assert hint in lines[1]

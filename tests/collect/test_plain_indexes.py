@@ -1,0 +1,203 @@
+"""Indexes in the collection, with no JVM: what is read, who speaks while others write, types that change."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pyarrow as pa
+import pytest
+from pyiceberg.types import LongType
+
+from rookery.collect import plan
+from rookery.collect.keep import keep
+from rookery.collect.rows import RowSketches
+from rookery.prune.kept import forget
+from rookery.store import Index, IndexKind
+from tests.collect.plain import PlainTable
+
+SCHEMA = pa.schema([("id", pa.int32()), ("word", pa.string())])
+NO_ROWS = (None, RowSketches())
+
+
+def file_rows(start: int, end: int) -> pa.Table:
+    numbers = range(start, end)
+    return pa.table(
+        {"id": pa.array(numbers, pa.int32()), "word": [f"w{n % 5}" for n in numbers]}, schema=SCHEMA
+    )
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> PlainTable:
+    forget()
+    made = PlainTable(tmp_path, SCHEMA)
+    for start in range(0, 80, 20):
+        made.append(file_rows(start, start + 20))
+    return made
+
+
+def declared(table: PlainTable) -> set[tuple[str, str]]:
+    return {(view.kind, view.column) for view in table.indexes().indexes}
+
+
+def covers_all(table: PlainTable) -> bool:
+    return {view.built for view in table.indexes().indexes} == {"built"}
+
+
+# -- one pass
+
+
+def test_each_file_is_read_once_for_all(table: PlainTable) -> None:
+    table.add_index("bloom", "id")
+    table.add_index("bitmap", "word")
+    (group,) = table.prepared().groups
+    assert ([field.name for field in group.fields], len(group.indexes)) == (["id", "word"], 2)
+    written = table.written(table.prepared())
+    assert [part.costs.files for part in written] == [4]
+
+
+def test_only_what_is_missing_is_read(table: PlainTable) -> None:
+    table.add_index("bloom", "id")
+    table.analyse()
+    assert table.prepared().groups == []
+    table.append(file_rows(80, 100))
+    (group,) = table.prepared().groups
+    assert group.files.num_rows == 1
+    table.analyse()
+    table.add_index("bitmap", "word")
+    (group,) = table.prepared().groups
+    assert (group.files.num_rows, group.fields) == (5, ())
+    table.analyse()
+    assert covers_all(table)
+    assert table.prepared().groups == []
+
+
+# -- a type that is promoted
+
+
+def test_a_promoted_column(table: PlainTable) -> None:
+    """What the segments have of the old type has other bytes: it is neither believed nor merged."""
+    table.add_index("bloom", "id")
+    table.analyse()
+    with table.table.update_schema() as update:
+        update.update_column("id", LongType())
+    assert table.read("id = 33") == [{"id": 33, "word": "w3"}]
+    state = table.analyse()
+    assert state.index.indexes == (Index(IndexKind.BLOOM, 1, "long", 0.001),)
+    assert covers_all(table)
+    forget()
+    for number in (0, 33, 79):
+        assert table.count(f"id = {number}") == 1
+        assert len(table.explain(f"id = {number}").files) == 1
+    for start in range(100, 240, 20):  # until the segments are merged
+        rows = file_rows(start, start + 20)
+        table.append(rows.set_column(0, "id", rows["id"].cast(pa.int64())))
+        table.analyse()
+    forget()
+    for number in (0, 33, 79, 105, 239):
+        assert table.count(f"id = {number}") == 1
+
+
+# -- at once
+
+
+def test_declared_while_an_analysis_runs(table: PlainTable) -> None:
+    table.analyse()
+    table.append(file_rows(80, 100))
+    work = table.prepared()
+    table.add_index("bloom", "id")
+    written = table.written(work)
+    table.add_index("bitmap", "word")
+    keep(table.load(), table.store, work, written, NO_ROWS)
+    assert declared(table) == {("bloom", "id"), ("bitmap", "word")}
+    table.analyse()
+    assert covers_all(table)
+    assert declared(table) == {("bloom", "id"), ("bitmap", "word")}
+
+
+def test_dropped_while_an_analysis_runs(table: PlainTable) -> None:
+    from rookery.api.indexes import drop_index
+
+    table.add_index("bloom", "id")
+    work = table.prepared()
+    drop_index(table.load(), table.store, "bloom", "id")
+    keep(table.load(), table.store, work, table.written(work), NO_ROWS)
+    assert declared(table) == set()
+    assert table.analyse().index.indexes == ()
+
+
+def test_two_analyses_of_one_base(table: PlainTable) -> None:
+    table.add_index("bloom", "id")
+    works = [table.prepared(), table.prepared()]
+    for work in works:
+        keep(table.load(), table.store, work, table.written(work), NO_ROWS)
+    assert declared(table) == {("bloom", "id")}
+    assert covers_all(table)
+    assert table.prepared().groups == []
+    assert table.count("id = 41") == 1
+
+
+def test_many_speak_at_once(table: PlainTable) -> None:
+    table.analyse()
+    wanted = [("bloom", "id"), ("bloom", "word"), ("bitmap", "word"), ("bitmap", "id")]
+    for _ in range(3):
+        together = Barrier(len(wanted))
+
+        def speak(kind: str, column: str, together: Barrier = together) -> None:
+            mine = table.load()
+            together.wait()
+            from rookery.api.indexes import add_index
+
+            add_index(mine, table.store, kind, column)
+
+        with ThreadPoolExecutor(len(wanted)) as pool:
+            for future in [pool.submit(speak, *each) for each in wanted]:
+                future.result(timeout=60)
+        assert declared(table) == set(wanted)
+    # Whatever is collected as garbage, the last state knows of all.
+    table.store.collect_garbage([table.snapshot().id], grace=0.0)
+    assert declared(table) == set(wanted)
+
+
+def test_a_rollback_forgets_no_declaration(table: PlainTable) -> None:
+    table.analyse()
+    first = table.snapshot().id
+    table.append(file_rows(80, 100))
+    table.add_index("bitmap", "word")
+    table.analyse()
+    table.table.manage_snapshots().set_current_snapshot(snapshot_id=first).commit()
+    forget()
+    assert declared(table) == {("bitmap", "word")}
+    assert table.count("word = 'w1'") == 16
+    table.analyse()
+    assert (declared(table), covers_all(table)) == ({("bitmap", "word")}, True)
+    assert table.count("word = 'w1'") == 16
+
+
+# -- parts of files
+
+
+def test_files_in_several_parts(table: PlainTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rows = file_rows(1000, 3000)
+    table.table.transaction().set_properties({"write.parquet.row-group-limit": "100"}).commit_transaction()
+    table.append(rows)
+    table.add_index("bloom", "id")
+    table.add_index("bitmap", "word")
+    found = []
+    for split in (plan.SPLIT_BYTES, 50):
+        monkeypatch.setattr(plan, "SPLIT_BYTES", split)
+        work = table.prepared(full=True)
+        pieces = [piece.parts for task in plan.tasks(work.groups, 4, {}) for piece in task.files]
+        assert (max(pieces) > 1) == (split == 50)
+        monkeypatch.setattr("tests.collect.plain.NO_SPARK.sparkContext.defaultParallelism", 4)
+        (part,) = table.written(work)
+        with table.store.open_segment(part.entry) as segment:
+            bitmap = segment.bitmap(2)
+            assert bitmap is not None
+            assert bitmap.covered.all()
+            found.append((segment.blooms(1), bitmap, part.costs.files))
+    assert found[0] == found[1]
+    table.analyse(full=True)
+    forget()
+    assert [table.count(f"id = {number}") for number in range(1000, 3000, 97)] == [1] * 21
