@@ -82,10 +82,10 @@ def test_no_question_is_asked_twice(peer_rounds: int | None) -> None:
     ours: list[int] = []
     theirs: list[int] = []
     rows = compare_asking(
-        "w", "d", ours.append, "p", theirs.append, range(8), target=2, peer_rounds=peer_rounds
+        "w", "d", ours.append, "p", theirs.append, range(12), target=2, peer_rounds=peer_rounds
     )
     assert [row.target for row in rows] == [2, None]
-    assert ours == list(range(8))
+    assert ours == list(range(12))
     assert theirs == (ours if peer_rounds is None else [0, 1, 5, 6])
 
 

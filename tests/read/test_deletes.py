@@ -104,3 +104,9 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         reader.deleted("x", [entry(path, 2, [2])])
     with pytest.raises(StorageError, match="deletes in avro cannot be read here"):
         reader.deleted("x", [entry("e.avro", 2, [1], "avro")])
+
+
+def test_values_of_a_dropped_column_keep_the_types_they_were_stored_in() -> None:
+    delete = EqualityDelete((1,), pa.table([pa.array([5, None], pa.int64())], names=["1"]))
+    assert matches(delete, [pa.array([5, 6, None], pa.int32())]).tolist() == [True, False, True]
+    assert matches(delete, [pa.nulls(2)]).tolist() == [True, True]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import ListType, LongType, NestedField, StringType, StructType
+from pyiceberg.types import ListType, LongType, MapType, NestedField, StringType, StructType
 
 from rookery.model import ALWAYS, Compare, Field, Op, Predicate, StorageError, Value
 from rookery.read.deletes import Deleted, EqualityDelete
@@ -177,6 +177,32 @@ def test_nested_columns_by_their_ids(tmp_path: Path) -> None:
         if number % 3
     ]
     assert read(asked, file).to_pylist() == expected
+
+
+def test_nulls_in_nested_columns_stay_null(tmp_path: Path) -> None:
+    def numbered(name: str, kind: pa.DataType, number: int, nullable: bool = True) -> pa.Field:
+        return pa.field(name, kind, nullable, metadata={"PARQUET:field_id": str(number)})
+
+    struct = pa.struct(
+        [numbered("x", pa.int32(), 5), numbered("l", pa.list_(numbered("element", pa.int32(), 7)), 6)]
+    )
+    kind = pa.map_(numbered("key", pa.string(), 3, False), numbered("value", struct, 4))
+    schema = pa.schema([numbered("id", pa.int64(), 1), numbered("m", kind, 2)])
+    inside: list[Any] = [None, [], [("a", None)], [("a", {"x": None, "l": None}), ("b", {"x": 1, "l": []})]]
+    rows = [{"id": number, "m": inside[number % 4]} for number in range(40)]
+    path = tmp_path / "m.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, row_group_size=16)
+    value = StructType(
+        NestedField(6, "l", ListType(7, LongType(), element_required=False)), NestedField(5, "x", LongType())
+    )
+    now = Schema(
+        NestedField(1, "id", LongType()), NestedField(2, "m", MapType(3, StringType(), 4, value, False))
+    )
+    fields = {1: Field(1, "id", "long")}
+    file = FileRead(str(path), path.stat().st_size, "parquet", {})
+    for first in (0, 37):
+        asked = Request(Compare(fields[1], Op.GE, first), tuple(now.fields), now, fields, {})
+        assert read(asked, file).to_pylist() == rows[first:]
 
 
 def test_other_formats_and_files_without_ids_are_refused(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def explain(
     files = file_set(table, store, current)
     planned = time.perf_counter()
     pruning = prune(table, current, files, predicate)
-    resolution = _resolution(pruning, resolved_ms + (planned - started) * 1000)
+    resolution = _resolution(pruning, files.opening_cost(), resolved_ms + (planned - started) * 1000)
     stages = [resolution, *pruning.stages]
     left = survivors(pruning, store.io_properties) if len(pruning.numbers) <= inside else None
     within, rows_left = look_inside(pruning, left, predicate, store.io_properties, inside)
@@ -123,7 +123,7 @@ def _not_understood(predicate: Predicate) -> tuple[str, ...]:
     )
 
 
-def _resolution(pruning: Pruning, ms: float) -> StageReport:
+def _resolution(pruning: Pruning, read: int, ms: float) -> StageReport:
     files = pruning.files
     sizes, rows = int(files.files["size"].to_numpy().sum()), int(files.files["rows"].to_numpy().sum())
     state = files.state
@@ -132,4 +132,4 @@ def _resolution(pruning: Pruning, ms: float) -> StageReport:
     )
     note = "; ".join([f"snapshot {pruning.snapshot.id}, {known}", *files.notes])
     count = len(files)
-    return StageReport("catalog resolution", count, count, sizes, sizes, rows, rows, 0, round(ms, 3), note)
+    return StageReport("catalog resolution", count, count, sizes, sizes, rows, rows, read, round(ms, 3), note)

@@ -44,16 +44,16 @@ class Lake:
         """Read `namespace.table` or `catalog.namespace.table`."""
         return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
 
-    def load(self, text: str) -> Table:
+    def load(self, named: str | TableName) -> Table:
         """Load a table of this lake, or of another configured catalog that its name begins with."""
-        name = self.table_name(text)
+        name = self.table_name(named) if isinstance(named, str) else named
         catalog = self.catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
         return load_table(catalog, name, self.properties_of(name))
 
-    def open(self, text: str) -> tuple[IcebergTable, Store]:
+    def open(self, named: str | TableName) -> tuple[IcebergTable, Store]:
         """Load a table as it is now, and what is kept beside it."""
-        name = self.table_name(text)
-        loaded = IcebergTable(name, self.load(text))
+        name = self.table_name(named) if isinstance(named, str) else named
+        loaded = IcebergTable(name, self.load(name))
         return loaded, store_of(loaded, self.properties_of(name))
 
     def find(self, pattern: str) -> list[TableName]:

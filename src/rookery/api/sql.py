@@ -95,7 +95,7 @@ def _plan(spark: SparkSession, text: str, lake: Lake) -> list[PlannedTable]:
         if name is None or name.catalog not in known:
             return None
         try:
-            return lake.open(str(name))
+            return lake.open(name)
         except RookeryError:  # a view, a metadata table, or nothing at all: Spark will know
             return None
 

@@ -32,7 +32,7 @@ class TableHandle:
 
     def load(self) -> tuple[IcebergTable, Store]:
         """Load the table as it is now, and what is kept beside it."""
-        return self.lake.open(str(self.name))
+        return self.lake.open(self.name)
 
     def stats(self, *, partition: str | None = None, snapshot: int | None = None) -> statistics.StatsReport:
         """Return what is known of each column, for the table or for the partitions that are named."""

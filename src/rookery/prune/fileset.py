@@ -58,6 +58,7 @@ class FileSet:
         self.files = pa.concat_tables(
             [*self._home_tables(), fresh.select(list(FILE_COLUMNS))], promote_options="default"
         ).combine_chunks()
+        self._unpaid = (state.bytes_read if state is not None else 0) + self.index_bytes()
 
     def __len__(self) -> int:
         return int(self.files.num_rows)
@@ -122,6 +123,8 @@ class FileSet:
     def segment(self, number: int) -> Segment:
         """Return a segment of the state; they never change, so they are kept open in mind."""
         assert self.state is not None
+        if number in self._opened:
+            return self._opened[number]
         entry = self.state.index.segments[number]
         found = _SEGMENTS.get(self.store.path(entry.name), lambda: self.store.recall_segment(entry))
         self._opened[number] = found
@@ -132,6 +135,11 @@ class FileSet:
         assert self.state is not None
         entries = self.state.index.segments
         return [place for place in self.places if index in entries[place.segment].indexes]
+
+    def opening_cost(self) -> int:
+        """How much was read to know the files, if nobody has asked before: what is kept costs once."""
+        unpaid, self._unpaid = self._unpaid, 0
+        return unpaid
 
     def index_bytes(self) -> int:
         """How much has been read of the segments so far, by whoever."""

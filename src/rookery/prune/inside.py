@@ -75,7 +75,7 @@ class Inside:
 
 def open_footer(source: Source, size: int) -> Footer:
     """Return a file's footer; data files never change, so it is read once."""
-    return _FOOTERS.get(source.name, lambda: read_footer(source, size))
+    return _FOOTERS.get(f"{source.name}#{size}", lambda: read_footer(source, size))
 
 
 def row_groups(source: Source, size: int, predicate: Predicate, answered: Collection[int] = ()) -> Inside:

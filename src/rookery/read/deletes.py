@@ -126,7 +126,7 @@ def matches(delete: EqualityDelete, columns: Sequence[pa.Array]) -> NDArray[np.b
     count = len(columns[0]) if columns else 0
     codes = np.zeros(count + delete.values.num_rows, np.int64)
     for mine, theirs in zip(columns, delete.values.columns, strict=True):
-        both = pa.concat_arrays([_comparable(mine), _comparable(theirs.combine_chunks())])
+        both = _joined(_comparable(mine), _comparable(theirs.combine_chunks()))
         encoded = both.dictionary_encode(null_encoding="encode")
         size = len(encoded.dictionary) + 1
         codes = codes * size + np.asarray(encoded.indices.fill_null(size - 1), np.int64)
@@ -134,6 +134,14 @@ def matches(delete: EqualityDelete, columns: Sequence[pa.Array]) -> NDArray[np.b
             np.int64
         )  # small again, so that none overflows
     return np.isin(codes[:count], codes[count:])
+
+
+def _joined(mine: pa.Array, theirs: pa.Array) -> pa.Array:
+    """Both in one; those of a column that was dropped have the types that they were stored in."""
+    if mine.type == theirs.type:
+        return pa.concat_arrays([mine, theirs])
+    parts = [pa.table([array], names=["both"]) for array in (mine, theirs)]
+    return pa.concat_tables(parts, promote_options="permissive").column(0).combine_chunks()
 
 
 def _comparable(array: pa.Array) -> pa.Array:

@@ -18,6 +18,7 @@ from rookery.parquet import Leaf as ParquetLeaf
 from rookery.prune.inside import Group, Inside, page_indexes, pages, row_groups
 from rookery.prune.rows import true_rows
 from rookery.read.deletes import NOTHING, Deleted, matches
+from rookery.read.nested import project
 from rookery.read.types import arrow_type, cast, constant
 from rookery.storage import Source, TailSource, open_source, shown
 
@@ -172,15 +173,16 @@ class GroupReading:
         self._read({number: leaves[number] for number in missing}, rows)  # type: ignore[misc]
         found = []
         for number in field_ids:
-            kind = self._request.fields[number].type
-            target = arrow_type(self._request.schema.find_type(number))
+            known = self._request.fields.get(number)  # None: dropped since, though deletes by it still hold
+            target = pa.null() if known is None else arrow_type(self._request.schema.find_type(number))
             if leaves[number] is None:
-                array = constant(self._constant(number), target, len(rows))
+                found_value = None if known is None else self._constant(number)
+                array = constant(found_value, target, len(rows))
             else:
                 held, values = self._held[number]
                 same = len(held) == len(rows)
                 array = values if same else values.take(pa.array(np.searchsorted(held, rows)))
-                if typed or _promoted(kind, array.type):
+                if known is not None and (typed or _promoted(known.type, array.type)):
                     array = cast(array, target)
             found.append(array)
         return found
@@ -209,11 +211,6 @@ class GroupReading:
 
     def _nested(self, column: NestedField, rows: NDArray[np.int64]) -> pa.Array:
         """A struct, list or map: its row group is read whole, and brought into the table's schema by ids."""
-        from pyiceberg.io.pyarrow import (
-            _to_requested_schema,
-            pyarrow_to_schema,
-        )  # brings pandas: half a second
-
         mine = [leaf for leaf in self._inside.leaves.values() if leaf.field_id in _leaf_ids(column)]
         target = arrow_type(column.field_type)
         if target is None:
@@ -224,14 +221,9 @@ class GroupReading:
         if not mine:
             return constant(None, target, len(rows))
         table = read_row_group(self._source, self._group.number, [mine[0].path[0]])
-        wanted = Schema(column)
-        file_schema = pyarrow_to_schema(table.schema, downcast_ns_timestamp_to_us=True)
-        batch = table.take(pa.array(rows)).combine_chunks().to_batches()
-        found = [
-            _to_requested_schema(wanted, file_schema, part, downcast_ns_timestamp_to_us=True)
-            for part in batch
-        ]
-        return pa.concat_arrays([part.column(0).cast(target) for part in found])
+        stored = table.column(0).type
+        taken = table.take(pa.array(rows)).column(0).combine_chunks()
+        return project(taken, stored, column.field_type)
 
 
 def _leaf_ids(column: NestedField) -> frozenset[int]:

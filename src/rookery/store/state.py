@@ -30,6 +30,7 @@ SUFFIX = ".puffin"
 _NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
 VERSION = 1
 _NO_COLUMN_IS_YOUNGER = 2**31 - 1
+_INDEX_WINDOW = 16 << 10  # from the end: the footer, the index, and some hundred files
 
 FILES_SCHEMA = pa.schema(
     [
@@ -125,6 +126,7 @@ class State:
     thetas: Mapping[int, ThetaSketch] = field(default_factory=dict)
     quantiles: Mapping[int, Quantiles] = field(default_factory=dict)
     frequent: Mapping[int, Frequent] = field(default_factory=dict)
+    bytes_read: int = field(default=0, compare=False)  # to come by it
 
     @property
     def is_whole(self) -> bool:
@@ -195,10 +197,12 @@ def read_state(
     what: Readable, io_properties: Mapping[str, str] | None = None, *, sketches: bool = True
 ) -> State:
     """Read a state, checking that its parts fit together; without *sketches*, only its index and files."""
-    with open_puffin(what, properties=io_properties) as reader:
+    window = None if sketches else _INDEX_WINDOW
+    with open_puffin(what, properties=io_properties, footer_size=window) as reader:
         place = Place(reader.source.name)
         blobs = [blob for blob in reader.metadata.blobs if sketches or blob.type in (INDEX_V1, FILES_V1)]
         payloads = list(read_sealed(reader, blobs))
+        read = reader.source.bytes_read
     by_type = {blob.type: payload for blob, payload in payloads}
     try:
         index = msgspec.json.decode(by_type[INDEX_V1], type=StateIndex)
@@ -212,6 +216,7 @@ def read_state(
         _decoded(payloads, TABLE_THETA_V1, ThetaSketch.decode, place),
         _decoded(payloads, KLL_V1, Quantiles.decode, place),
         _decoded(payloads, TOP_K_V1, Frequent.decode, place),
+        read,
     )
 
 

@@ -76,6 +76,9 @@ _ENTRY = Fields(((0, Number("status", 8, required=True)), (3, Number("sequence_n
 def read_files(io: FileIO, manifests: Iterable[Manifest]) -> pa.Table:
     """Return the live files of *manifests*, data and deletes alike."""
     batches: list[pa.RecordBatch] = []
+    manifests = list(manifests)
+    if not manifests:
+        return FILE_SCHEMA.empty_table()
     reading = _Reading()
     for manifest in manifests:
         with readable(manifest.manifest_path):

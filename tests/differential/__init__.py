@@ -1,0 +1,1 @@
+"""Random tables and random predicates: what Rookery reads is what Spark reads, row for row."""

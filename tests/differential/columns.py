@@ -1,0 +1,152 @@
+"""Random columns, of every type that Spark writes to Iceberg, and random values in them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from rookery.model import Value
+from tests.prune import typed
+
+LEAVES = (
+    "boolean",
+    "int",
+    "long",
+    "float",
+    "double",
+    "decimal(4, 2)",
+    "decimal(9, 3)",
+    "decimal(18, 0)",
+    "decimal(38, 10)",
+    "date",
+    "timestamp",
+    "timestamptz",
+    "string",
+    "string",
+    "binary",
+)
+_SPARK = {"long": "BIGINT", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
+_NESTED = ("struct", "list", "map")
+
+
+@dataclass
+class Column:
+    """A column, with the values that are drawn for it; a struct has columns, a list or map has one or two."""
+
+    name: str
+    kind: str
+    values: list[Value] = field(default_factory=list)
+    children: list[Column] = field(default_factory=list)
+
+    @property
+    def spark(self) -> str:
+        """Its type in Spark's SQL."""
+        inside = [child.spark for child in self.children]
+        match self.kind:
+            case "struct":
+                named = (f"{quoted(child.name)}: {child.spark}" for child in self.children)
+                return f"STRUCT<{', '.join(named)}>"
+            case "list":
+                return f"ARRAY<{inside[0]}>"
+            case "map":
+                return f"MAP<{inside[0]}, {inside[1]}>"
+        return _SPARK.get(self.kind, self.kind.upper())
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.kind not in _NESTED
+
+
+@dataclass(frozen=True)
+class Path:
+    """A leaf column, by the names that lead to it."""
+
+    names: tuple[str, ...]
+    column: Column
+
+    @property
+    def sql(self) -> str:
+        return ".".join(map(quoted, self.names))
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def make(rng: random.Random, name: str, *, depth: int = 2) -> Column:
+    """A column of a random type."""
+    if depth and rng.random() < 0.2:
+        kind = rng.choice(("struct", "struct", "list", "map"))
+        count = {"struct": rng.randrange(1, 4), "list": 1, "map": 2}[kind]
+        names = {"struct": ("x", "y", "z"), "list": ("element",), "map": ("key", "value")}[kind]
+        children = [make(rng, names[place], depth=depth - 1) for place in range(count)]
+        if kind == "map":
+            children[0] = leaf(rng, "key", rng.choice(("int", "string", "long")))
+        return Column(name, kind, children=children)
+    return leaf(rng, name, rng.choice(LEAVES))
+
+
+def leaf(rng: random.Random, name: str, kind: str) -> Column:
+    return Column(name, kind, typed.pool(rng, kind, rng.choice((1, 3, 8, 30))))
+
+
+def paths(columns: Sequence[Column], above: tuple[str, ...] = ()) -> Iterator[Path]:
+    """The leaves outside of lists and maps."""
+    for column in columns:
+        names = (*above, column.name)
+        if column.is_leaf:
+            yield Path(names, column)
+        elif column.kind == "struct":
+            yield from paths(column.children, names)
+
+
+def rows(rng: random.Random, columns: Sequence[Column], count: int) -> pa.Table:
+    """Random rows, now and then sorted by one of the columns."""
+    arrays = [_array(rng, column, count) for column in columns]
+    table = pa.table(arrays, names=[column.name for column in columns])
+    plain = [column for column in columns if column.is_leaf and column.kind != "boolean"]
+    if plain and rng.random() < 0.4:
+        table = table.sort_by(rng.choice(plain).name)
+    return table
+
+
+def _array(rng: random.Random, column: Column, count: int) -> pa.Array:
+    nulls = rng.choice((0.0, 0.0, 0.1, 0.1, 0.6, 1.0 if rng.random() < 0.3 else 0.0))
+    gone = [rng.random() < nulls for _ in range(count)]
+    if column.is_leaf:
+        some = column.values if rng.random() < 0.5 else rng.sample(column.values, min(3, len(column.values)))
+        fresh = rng.random() < 0.3
+        drawn: list[Value | None] = [
+            typed.value(rng, column.kind) if fresh and rng.random() < 0.5 else rng.choice(some)
+            for _ in range(count)
+        ]
+        values = [None if no else value for no, value in zip(gone, drawn, strict=True)]
+        if fresh:
+            column.values += [value for value in values[:10] if value is not None]
+        return typed.stored(column.kind, values)
+    if column.kind == "struct":
+        children = [_array(rng, child, count) for child in column.children]
+        names = [child.name for child in column.children]
+        return pa.StructArray.from_arrays(children, names, mask=pa.array(gone))
+    sizes = [0 if no else rng.randrange(3) for no in gone]
+    inside = [_array(rng, child, sum(sizes)) for child in column.children]
+    offsets: list[int | None] = [0]
+    for size in sizes:
+        offsets.append((offsets[-1] or 0) + size)
+    starts: Any = [None if no else start for no, start in zip(gone, offsets[:-1], strict=True)]
+    ends = pa.array([*starts, offsets[-1]], pa.int32())
+    if column.kind == "list":
+        return pa.ListArray.from_arrays(ends, inside[0])
+    # Keys are neither null nor there twice.
+    numbers = typed.stored(column.children[0].kind, list(_keys(column.children[0].kind, sizes)))
+    return pa.MapArray.from_arrays(ends, numbers, inside[1])
+
+
+def _keys(kind: str, sizes: Sequence[int]) -> Iterator[Value]:
+    for size in sizes:
+        for number in range(size):
+            yield f"k{number}" if kind == "string" else number

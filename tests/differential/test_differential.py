@@ -1,0 +1,83 @@
+"""A fixed part of the differential tests; `python -m tests.differential` goes on as long as it is told."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from rookery.api.lake import Lake
+from rookery.prune import cascade
+from rookery.prune.cascade import Pruning
+from rookery.read import rows as reading
+from tests.differential.columns import make, rows
+from tests.differential.history import World
+from tests.differential.predicates import Predicates
+from tests.differential.run import Find, Size, Tally, prepared, run_case
+from tests.interop.java import IcebergJava
+
+SEED = "suite"
+CASES = 9
+SIZE = Size(predicates=190, earlier=40, by_spark=1)
+SMALL = Size(predicates=30, earlier=0, by_spark=0)
+
+
+@pytest.fixture(scope="module")
+def world(spark: SparkSession, lake: Lake) -> Iterator[World]:
+    with prepared(spark):
+        yield World(spark, lake, IcebergJava(spark))
+
+
+@pytest.fixture(scope="module")
+def tally() -> Tally:
+    return Tally()
+
+
+@pytest.mark.parametrize("number", range(CASES))
+def test_rows_are_those_that_spark_reads(world: World, tally: Tally, number: int) -> None:
+    run_case(world, SEED, number, tally, SIZE)
+
+
+def test_the_cases_are_worth_something(tally: Tally) -> None:
+    """After the others: most predicates were decided, many files were skipped, and rows were told apart."""
+    if tally.tables < CASES:
+        pytest.skip("only where all cases ran")
+    asked = CASES * SIZE.predicates
+    assert tally.cases > 0.8 * asked
+    assert tally.matching > 0.3 * asked
+    assert tally.skipping > 0.2 * asked
+    assert tally.expressions > 0.02 * asked
+    assert tally.refused < 0.05 * asked
+
+
+def test_a_file_that_is_skipped_wrongly_is_a_find(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(pruning: Pruning) -> tuple[np.ndarray, str]:  # type: ignore[type-arg]
+        keep = np.ones(len(pruning.files), bool)
+        keep[-1] = False
+        return keep, ""
+
+    monkeypatch.setattr(cascade, "CASCADE", (*cascade.CASCADE, ("wrong", wrong)))
+    with pytest.raises(Find, match=r"--seed suite --case 0(?s:.)*files with matching rows were skipped"):
+        run_case(world, SEED, 0, Tally(), SMALL)
+
+
+def test_a_row_that_is_lost_is_a_find(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = reading._read_all
+    monkeypatch.setattr(reading, "_read_all", lambda *a, **k: (part[1:] for part in honest(*a, **k)))
+    with pytest.raises(Find, match=r"rows lost, such as"):
+        run_case(world, SEED, 0, Tally(), SMALL)
+
+
+def test_a_seed_determines_its_cases() -> None:
+    def made(seed: str) -> tuple[object, ...]:
+        rng = random.Random(seed)
+        columns = [make(rng, f"c{number}") for number in range(5)]
+        table = rows(rng, columns, 20)
+        maker = Predicates(rng, columns)
+        return repr(columns), repr(table.to_pydict()), [maker.make() for _ in range(20)]
+
+    assert made("a") == made("a")
+    assert made("a") != made("b")
