@@ -31,7 +31,7 @@ demo: java ## the product's main job on the embedded default, from nothing
 test: java ## every test
 	$(BIN)/pytest
 
-test-fast: $(READY) ## the tests that need no JVM, in under a minute
+test-fast: $(READY) ## the tests that need no JVM
 	$(BIN)/pytest -m "not spark"
 
 lint: $(READY) ## format check, lint, types, direction of imports

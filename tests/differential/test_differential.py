@@ -41,6 +41,7 @@ def test_rows_are_those_that_spark_reads(world: World, tally: Tally, number: int
     run_case(world, SEED, number, tally, SIZE)
 
 
+@pytest.mark.spark
 def test_the_cases_are_worth_something(tally: Tally) -> None:
     """After the others: most predicates were decided, many files were skipped, and rows were told apart."""
     if tally.tables < CASES:

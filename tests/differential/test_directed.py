@@ -208,7 +208,6 @@ def test_texts_around_their_cut_bounds(world: World, new_table: NewTable, check:
     check(name, *asked)
 
 
-@pytest.mark.xfail(reason="PySpark rounds pushed decimals to 28 digits, and the data source prunes by them")
 def test_decimals_of_all_their_digits_by_the_data_source(world: World, new_table: NewTable) -> None:
     digits = "2573683853137827923049702637.0523439896"
     name = new_table("id BIGINT, d DECIMAL(38, 10)")

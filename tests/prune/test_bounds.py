@@ -14,7 +14,7 @@ from rookery.model import Compare, Field, In, IsNaN, IsNull, Leaf, Like, Op, Val
 from rookery.prune.bounds import UNKNOWN, Bounds, might_match
 from rookery.prune.rows import true_values
 from tests.prune import typed
-from tests.prune.naive import matches, ordered
+from tests.where.naive import matches, ordered
 
 ROUNDS = 30
 UNITS = 12

@@ -15,7 +15,7 @@ from rookery.model import Compare, Field, In, IsNull, Op, Predicate, Value
 from rookery.prune.inside import Inside, pages, row_groups
 from rookery.storage import BytesSource
 from tests.prune import typed
-from tests.prune.naive import matches
+from tests.where.naive import matches
 
 N = 240
 LAYOUTS: tuple[Mapping[str, Any], ...] = (

@@ -53,7 +53,7 @@ from rookery.prune.partitions import (
 )
 from rookery.sketch.typing import base_type
 from tests.prune import typed
-from tests.prune.naive import matches
+from tests.where.naive import matches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

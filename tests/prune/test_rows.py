@@ -10,7 +10,7 @@ import pytest
 from rookery.model import ALWAYS, NEVER, Compare, Field, Op, Opaque, UsageError
 from rookery.prune.rows import true_rows, true_values
 from tests.prune import typed
-from tests.prune.naive import matches
+from tests.where.naive import matches
 
 ROUNDS = 30
 N = 40

@@ -14,9 +14,9 @@ from pyiceberg.schema import Schema
 
 from rookery.model import Compare, Field, In, IsNaN, IsNull, Leaf, Op, Predicate, Value, all_of, any_of
 from rookery.prune.forms import form_of
-from rookery.prune.patterns import begins_with, like
 from rookery.read.types import arrow_type
 from rookery.sketch.typing import base_type
+from rookery.where.patterns import begins_with, like
 
 KINDS = (
     "boolean",

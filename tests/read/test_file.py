@@ -17,7 +17,7 @@ from rookery.model import ALWAYS, Compare, Field, Op, Predicate, StorageError, V
 from rookery.read.deletes import Deleted, EqualityDelete
 from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_file
 from tests.prune import typed
-from tests.prune.naive import matches
+from tests.where.naive import matches
 
 N = 200
 KINDS = [kind for kind in typed.KINDS if kind not in ("float", "double")]

@@ -87,7 +87,7 @@ def explain(
 ) -> ExplainReport:
     """Send a predicate through the cascade; at most *inside* of the files that are left are looked into."""
     started = time.perf_counter()
-    current = table.snapshot(snapshot)
+    current = table.at(snapshot)
     predicate = bind(where, table, current, zone)
     text = "true" if where is None else str(where)
     if current is None:

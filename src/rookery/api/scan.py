@@ -9,10 +9,10 @@ from rookery.api.where import Where, bind
 from rookery.model import ALWAYS, Predicate, Snapshot, quote_part
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
-from rookery.prune.spelling import spell
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.jvm import staged_frame
+from rookery.where.spelling import spell
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ def scan(
     snapshot: int | None = None,
 ) -> DataFrame:
     """Return the rows that match; the predicate is applied again by Spark, which has the last word."""
-    current = table.snapshot(snapshot)
+    current = table.at(snapshot)
     predicate = bind(where, table, current, session_zone(spark))
     frame = pruned_frame(spark, table, store, current, snapshot, predicate)
     text = where if isinstance(where, str) else None if where is None else spell(predicate)
@@ -54,7 +54,9 @@ def pruned_frame(
     """Return all columns of the rows of the files that may match."""
     reader = spark.read if asked is None else spark.read.option("versionAsOf", asked)
     native = reader.table(str(table.name))
-    if current is None or predicate == ALWAYS or spark_connect(spark):
+    # Staged files are read with the columns of now.
+    other_columns = table.schema(current) != table.schema()
+    if current is None or predicate == ALWAYS or other_columns or spark_connect(spark):
         return native
     pruning = prune(table, current, file_set(table, store, current), predicate)
     if not len(pruning.numbers):

@@ -30,12 +30,12 @@ from rookery.model import (
 )
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
-from rookery.prune.forms import from_rows, scale_of
-from rookery.prune.sql_text import predicate_of
+from rookery.prune.forms import from_rows, scale_of, unscaled_of
 from rookery.read.rows import read_table
 from rookery.sketch.typing import base_type
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
+from rookery.where.sql_text import predicate_of
 
 MOST_KEYS = 100_000
 MOST_BYTES = 256 << 20  # of files that are read for their keys
@@ -251,7 +251,7 @@ def _keys(source: PlannedTable, field: Field) -> tuple[Value, ...] | None:
     values = pc.unique(from_rows(field.type, rows.column(0))).drop_null()
     if base_type(field.type) == "decimal":
         scale = scale_of(field.type)
-        return tuple(int(value.scaleb(scale)) for value in values.to_pylist())
+        return tuple(unscaled_of(value, scale) for value in values.to_pylist())
     if base_type(field.type) == "string":
         return tuple(value.decode() for value in values.to_pylist())
     if base_type(field.type) == "boolean":

@@ -16,7 +16,7 @@ from sqlglot.dialects import Spark
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from rookery.model import UsageError
-from rookery.prune.parsing import spark_tokens, with_depth
+from rookery.where.parsing import spark_tokens, with_depth
 
 _UNUSUAL = (
     *("laterals", "pivots", "hints", "system_time", "version", "when", "only", "partition", "changes"),

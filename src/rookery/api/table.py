@@ -79,7 +79,7 @@ class TableHandle:
         if isinstance(columns, str):
             raise UsageError("columns are given as a list of names", hint='say columns=["a", "b"]')
         table, store = self.load()
-        current = table.snapshot(snapshot)
+        current = table.at(snapshot)
         predicate = bind(where, table, current, time_zone)
         if current is None:
             request = make_request(table, store, _NO_SNAPSHOT, predicate, columns)
@@ -89,7 +89,7 @@ class TableHandle:
     def count(self, where: Where = None, *, snapshot: int | None = None, time_zone: str = "UTC") -> int:
         """Return how many rows match: by bitmaps and metadata where they can tell, else by reading."""
         table, store = self.load()
-        current = table.snapshot(snapshot)
+        current = table.at(snapshot)
         predicate = bind(where, table, current, time_zone)
         return 0 if current is None else count_rows(table, store, current, predicate)[0]
 

@@ -7,9 +7,9 @@ from typing import TypeAlias
 from pyiceberg.expressions import BooleanExpression
 
 from rookery.model import ALWAYS, Predicate, Snapshot, UsageError
-from rookery.prune.expressions import predicate_from_expression
-from rookery.prune.sql_text import parse_predicate
 from rookery.tables.iceberg import IcebergTable
+from rookery.where.expressions import predicate_from_expression
+from rookery.where.sql_text import parse_predicate
 
 Where: TypeAlias = str | BooleanExpression | None
 

@@ -38,8 +38,12 @@ class IndexBuilders:
 
     def add(self, file: FileTask, takers: IndexTakers) -> None:
         """Keep what a file has given."""
+        rates = {wanted.field.id: wanted.index.fpp for wanted in self._blooms}
         for number, (_, bloom) in takers.blooms.items():
-            self.blooms[number][file.ordinal] = bloom.result()
+            found = bloom.result()
+            # What several tasks share is joined first: filters of one file must be of one size until then.
+            whole = file.parts == 1
+            self.blooms[number][file.ordinal] = found.fitted(rates[number]) if whole else found
         for _, bitmap in self._bitmaps.values():
             bitmap.cover(file.ordinal)
 

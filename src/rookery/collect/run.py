@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -97,20 +97,40 @@ def _run_on_spark(
     with watched(spark, tasks, progress), on_spark(spark):
         frame = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, _SCHEMA)
         if groups == 1:
-            yield from _partials(frame.collect())
+            # Arrow brings filters of many megabytes in half the time that rows take.
+            yield from _partials(
+                _Row(*row) for batch in frame.toArrow().to_batches() for row in _cells(batch)
+            )
         else:
             # One partition at a time comes to the driver, which so never holds more than a few groups.
             frame = frame.repartition(groups, "group").sortWithinPartitions("group")
             yield from _partials(frame.toLocalIterator())
 
 
-def _partials(rows: Iterable[Row]) -> Iterator[Partial]:
+class _Row(NamedTuple):
+    """A row as Arrow brings it."""
+
+    group: int
+    kind: str
+    field: int
+    ordinal: int
+    payload: bytes
+
+
+def _cells(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    *told, payloads = batch.columns
+    return zip(
+        *(column.to_pylist() for column in told), (value.as_buffer() for value in payloads), strict=True
+    )
+
+
+def _partials(rows: Iterable[Row | _Row]) -> Iterator[Partial]:
     """Put together what tasks sent of each group; rows of a group come one behind the other."""
     for group, found in groupby(rows, attrgetter("group")):
         yield merge([_partial(group, row) for row in found])
 
 
-def _partial(group: int, row: Row) -> Partial:
+def _partial(group: int, row: Row | _Row) -> Partial:
     payload = bytes(row.payload)
     if row.kind == _COSTS:
         stated = json.loads(payload)

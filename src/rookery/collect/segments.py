@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rookery.collect import plan
@@ -37,6 +37,7 @@ def write_groups(
     """Read the groups; of each, only what concerns the whole table is held on to."""
     hard = {group.number: _hard(group) for group in work.groups}
     tasks = plan.tasks(work.groups, spark.sparkContext.defaultParallelism, skip=hard)
+    shared = {(task.group, file.ordinal) for task in tasks for file in task.files if file.parts > 1}
     written: dict[int, Written] = {}
 
     def finish(group: plan.Group, found: Partial | None) -> None:
@@ -45,7 +46,7 @@ def write_groups(
         if by_engine and group.fields:
             parts.append(run_engine(spark, table.name, work.snapshot.id, group, by_engine))
         youngest = table.table.metadata.last_column_id
-        whole = merge(parts) if parts else Partial(group.number, {}, Costs())
+        whole = _fitted(merge(parts), group, shared) if parts else Partial(group.number, {}, Costs())
         written[group.number] = _write(store, work, group, whole, youngest)
 
     for partial in run(spark, tasks, store.io_properties, progress):
@@ -54,6 +55,21 @@ def write_groups(
         if group.number not in written:
             finish(group, None)
     return [written[group.number] for group in work.groups]
+
+
+def _fitted(partial: Partial, group: plan.Group, shared: Set[tuple[int, int]]) -> Partial:
+    """Fold the Bloom filters of files that several tasks have shared; the others are folded already."""
+    rates = {wanted.field.id: wanted.index.fpp for wanted in group.indexes}
+    return replace(
+        partial,
+        blooms={
+            number: {
+                ordinal: found.fitted(rates[number]) if (group.number, ordinal) in shared else found
+                for ordinal, found in filters.items()
+            }
+            for number, filters in partial.blooms.items()
+        },
+    )
 
 
 def _hard(group: plan.Group) -> Sequence[int]:
@@ -70,10 +86,7 @@ def _write(store: Store, work: Work, group: plan.Group, partial: Partial, last_c
     rates = {wanted.field.id: wanted.index.fpp for wanted in group.indexes if wanted.index.fpp}
     count = group.files.num_rows
     blooms = {
-        number: BloomMatrix.of(
-            {n: found.fitted(rates[number]) for n, found in filters.items()}, count, rates[number]
-        )
-        for number, filters in partial.blooms.items()
+        number: BloomMatrix.of(filters, count, rates[number]) for number, filters in partial.blooms.items()
     }
     # A file of which a part is missing is not covered.
     bitmaps = {number: found.whole() for number, found in partial.bitmaps.items()}

@@ -33,3 +33,4 @@ class Snapshot:
     timestamp_ms: int
     schema_id: int | None
     operation: str | None
+    pinned: bool = False  # asked for by its id: it is read with the columns that it had

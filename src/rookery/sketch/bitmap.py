@@ -7,7 +7,6 @@ file is moved by renumbering containers.
 
 from __future__ import annotations
 
-import zlib
 from array import array as buffer
 from bisect import bisect_left
 from collections import defaultdict
@@ -19,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyroaring import BitMap
+from zlib_ng import zlib_ng
 
 from rookery.model import IN_MEMORY, Place
 from rookery.sketch.bitmap_directory import CONTAINER, SPACE, BitmapDirectory, BitmapError, wrong_files
@@ -194,7 +194,7 @@ class BitmapIndex:
             self.values,
             np.array([len(one) for one in serialized], np.int64),
             np.array([*map(len, self.bitmaps), len(self.nulls)], np.int64),
-            np.array([zlib.crc32(one) for one in serialized], np.uint32),
+            np.array([zlib_ng.crc32(one) for one in serialized], np.uint32),
         )
         return b"".join([directory.encode(), *serialized])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
+from zlib_ng import zlib_ng
 
 from rookery.model import IN_MEMORY, FormatError, Place
 from rookery.sketch.inverted import MAX_FILES
@@ -93,7 +93,7 @@ class BitmapDirectory:
         """Return a bitmap from its bytes, once they are found right."""
         if len(serialized) != self.sizes[number]:
             raise BitmapError(place, f"{self.sizes[number]} bytes", str(len(serialized)))
-        crc = zlib.crc32(serialized)
+        crc = zlib_ng.crc32(serialized)
         if crc != self.crcs[number]:
             raise BitmapError(place, f"the CRC {self.crcs[number]:#010x} of a bitmap", f"{crc:#010x}")
         try:
@@ -123,7 +123,7 @@ class BitmapDirectory:
                 *self.values,
             ]
         )
-        return header + _CRC.pack(zlib.crc32(header))
+        return header + _CRC.pack(zlib_ng.crc32(header))
 
     @staticmethod
     def head_size(prefix: bytes | memoryview, *, place: Place = IN_MEMORY) -> int:
@@ -144,7 +144,7 @@ class BitmapDirectory:
         if len(data) < end + _CRC.size:
             raise BitmapError(place, f"a header of {end + _CRC.size} bytes", str(len(data)))
         (stored,) = _CRC.unpack_from(data, end)
-        computed = zlib.crc32(data[:end])
+        computed = zlib_ng.crc32(data[:end])
         if stored != computed:
             raise BitmapError(place.at(end), f"the CRC {computed:#010x} of the header", f"{stored:#010x}")
         found = cls._parse(bytes(data[:end]), place)

@@ -62,18 +62,24 @@ def _add_fixed(data: np.ndarray, start: int, count: int, width: int, words: np.n
 @njit(cache=True, nogil=True)
 def _add_prefixed(data: Any, start: Any, end: Any, words: Any) -> Any:
     """Byte arrays, each behind its length in four bytes, up to *end*; returns their number, or -1 if torn."""
+    run = np.empty(_RUN, np.uint64)
     at = start
     count = 0
     while at < end:
-        if end - at < 4:
-            return -1
-        length: Any = np.int64(load_u32(data, at))
-        at += 4
-        if length > end - at:
-            return -1
-        _insert(words, hash_bytes(data, at, length))
-        at += length
-        count += 1
+        n = 0
+        while at < end and n < _RUN:
+            if end - at < 4:
+                return -1
+            length: Any = np.int64(load_u32(data, at))
+            at += 4
+            if length > end - at:
+                return -1
+            run[n] = hash_bytes(data, at, length)
+            at += length
+            n += 1
+        for i in range(n):
+            _insert(words, run[i])
+        count += n
     return count
 
 
@@ -156,8 +162,8 @@ class BloomBuilder:
             _add_decimals(data, start, count, width, little, wanted, self._words)
 
     def result(self) -> BloomFilter:
-        """Return the filter as it stands."""
-        return BloomFilter(self._words.copy())
+        """Return the filter; the builder is done with."""
+        return BloomFilter(self._words)
 
 
 def _check_range(data: NDArray[np.uint8], start: int, length: int) -> None:

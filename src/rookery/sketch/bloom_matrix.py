@@ -7,7 +7,6 @@ blocks of one number lie together, a row, and a lookup in all files is one short
 from __future__ import annotations
 
 import struct
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from zlib_ng import zlib_ng
 
 from rookery.model import IN_MEMORY, Place
 from rookery.sketch.bloom import BLOCK_SIZE, MAX_BLOCKS, WORDS, BloomError, BloomFilter, block_of, masks_of
@@ -41,7 +41,7 @@ MAX_HEADER_SIZE = header_size(MAX_FILES)
 
 def _row_crc(number: int, row: bytes | memoryview, body: int) -> int:
     """The row's number counts, and the CRC of all blocks: a row of another place or matrix is noticed."""
-    return zlib.crc32(row, zlib.crc32(_NUMBER.pack(number), body))
+    return zlib_ng.crc32(row, zlib_ng.crc32(_NUMBER.pack(number), body))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -72,7 +72,7 @@ class MatrixHeader:
         """Return the bytes, the CRC of all others last."""
         fixed = _FIXED.pack(_VERSION, 0, self.files, len(self.ordinals), self.blocks, self.fpp, self.body)
         header = fixed + self.ordinals.astype("<u2").tobytes()
-        return header + _CRC.pack(zlib.crc32(header))
+        return header + _CRC.pack(zlib_ng.crc32(header))
 
     @classmethod
     def decode(cls, data: bytes | memoryview, *, place: Place = IN_MEMORY) -> Self:
@@ -89,7 +89,7 @@ class MatrixHeader:
         if len(data) < end + _CRC.size:
             raise BloomError(place, f"a header of {end + _CRC.size} bytes", str(len(data)))
         (stored,) = _CRC.unpack_from(data, end)
-        computed = zlib.crc32(data[:end])
+        computed = zlib_ng.crc32(data[:end])
         if stored != computed:
             raise BloomError(place.at(end), f"the CRC {computed:#010x} of the header", f"{stored:#010x}")
         ordinals = np.frombuffer(data, "<u2", covered, _FIXED.size).astype(np.int32)
@@ -176,7 +176,7 @@ class BloomMatrix:
     @property
     def header(self) -> MatrixHeader:
         """The header by which rows are found."""
-        return MatrixHeader(self.blocks, self.files, self.ordinals, self.fpp, zlib.crc32(self._body))
+        return MatrixHeader(self.blocks, self.files, self.ordinals, self.fpp, zlib_ng.crc32(self._body))
 
     @property
     def _body(self) -> memoryview:

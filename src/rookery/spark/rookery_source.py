@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +29,6 @@ from rookery.model import (
     opaque_parts,
 )
 from rookery.prune.cascade import prune
-from rookery.prune.expressions import predicate_from_expression
 from rookery.prune.fileset import file_set
 from rookery.read.file import FileRead, ReadCosts, Request, read_file
 from rookery.read.rows import make_request
@@ -37,8 +37,10 @@ from rookery.spark.spark_types import for_spark, spark_columns
 from rookery.store import Store, store_of
 from rookery.tables import configured, load_table, open_catalog, resolve
 from rookery.tables.iceberg import IcebergTable
+from rookery.where.expressions import predicate_from_expression
 
 _ice: Any = ice  # whose annotations know only the forms that pydantic makes
+_DIGITS = 28  # of a decimal that comes through PySpark whole
 _TASK_BYTES = 64 << 20  # of files that one task reads
 
 
@@ -99,7 +101,7 @@ class RookeryDataSource(DataSource):
         return int(said)
 
     def _snapshot(self, table: IcebergTable) -> Snapshot | None:
-        return table.snapshot(self._option("snapshot"))
+        return table.at(self._option("snapshot"))
 
 
 class RookeryReader(DataSourceReader):
@@ -108,7 +110,7 @@ class RookeryReader(DataSourceReader):
     def __init__(self, table: IcebergTable, store: Store, snapshot: int | None, columns: list[str]) -> None:
         self._table = table
         self._store = store
-        self._snapshot = table.snapshot(snapshot)
+        self._snapshot = table.at(snapshot)
         self._columns = columns
         self._predicate: Predicate = ALWAYS
 
@@ -161,6 +163,11 @@ def _bins(files: list[FileRead]) -> Iterator[list[FileRead]]:
         yield held
 
 
+def _is_rounded(value: object) -> bool:
+    """Whether PySpark may have rounded a value: it hands over decimals in 28 digits."""
+    return isinstance(value, Decimal) and len(value.as_tuple().digits) >= _DIGITS
+
+
 _COMPARED: Mapping[type[Filter], Any] = {
     pushed.EqualTo: ice.EqualTo,
     pushed.GreaterThan: ice.GreaterThan,
@@ -179,6 +186,8 @@ def _expression(found: Filter) -> ice.BooleanExpression | None:
     if not attribute or any("." in part for part in attribute):
         return None
     name, value = ".".join(attribute), getattr(found, "value", None)
+    if any(map(_is_rounded, value if isinstance(value, list | tuple) else (value,))):
+        return None
     made: ice.BooleanExpression | None = None
     with suppress(TypeError, ValueError):  # a value that PyIceberg has no literal for
         if isinstance(found, pushed.IsNull):

@@ -20,35 +20,45 @@ class DamagedError(FormatError):
 
 
 class SealingWriter(Writer):
-    """A Puffin writer that puts a checksum on each blob."""
+    """A Puffin writer that puts a checksum on each blob, or on the head of those that are read by ranges."""
 
     def add(self, blob: Blob, head: int = 0) -> BlobMetadata:
-        """Append a blob with its checksum; one that is read by ranges has another for its *head* alone."""
-        said = {**blob.properties, CHECKSUM: _checksum(blob, blob.payload)}
+        """Append a blob with its checksum: of its *head* alone, if that vouches for the rest."""
         if head:
-            said |= {HEAD_SIZE: str(head), HEAD_CHECKSUM: _checksum(blob, blob.payload[:head])}
-        return super().add(replace(blob, properties=said))
+            seal = {HEAD_SIZE: str(head), HEAD_CHECKSUM: _checksum(blob, blob.payload[:head])}
+        else:
+            seal = {CHECKSUM: _checksum(blob, blob.payload)}
+        return super().add(replace(blob, properties={**blob.properties, **seal}))
 
 
 def read_sealed(reader: Reader, blobs: Iterable[BlobMetadata]) -> Iterator[tuple[BlobMetadata, bytes]]:
     """Read payloads in the order of the file, each against its checksum."""
     for blob, payload in reader.read_many(blobs):
-        expected, found = blob.properties.get(CHECKSUM), _checksum(blob, payload)
-        if expected != found:
-            raise DamagedError(Place(reader.source.name, blob.offset), f"the checksum {expected}", found)
+        if HEAD_SIZE in blob.properties:
+            _check(reader, blob, HEAD_CHECKSUM, payload[: _head_size(reader, blob)])
+        else:
+            _check(reader, blob, CHECKSUM, payload)
         yield blob, payload
 
 
 def read_head(reader: Reader, blob: BlobMetadata) -> bytes:
     """Read the head of a payload, against its checksum; what follows it vouches for itself."""
+    head = reader.read_range(blob, 0, _head_size(reader, blob))
+    _check(reader, blob, HEAD_CHECKSUM, head)
+    return head
+
+
+def _head_size(reader: Reader, blob: BlobMetadata) -> int:
     size = blob.properties.get(HEAD_SIZE, "")
     if not size.isascii() or not size.isdigit():
         raise DamagedError(Place(reader.source.name, blob.offset), f"the property {HEAD_SIZE}", repr(size))
-    head = reader.read_range(blob, 0, int(size))
-    expected, found = blob.properties.get(HEAD_CHECKSUM), _checksum(blob, head)
+    return int(size)
+
+
+def _check(reader: Reader, blob: BlobMetadata, name: str, payload: bytes) -> None:
+    expected, found = blob.properties.get(name), _checksum(blob, payload)
     if expected != found:
         raise DamagedError(Place(reader.source.name, blob.offset), f"the checksum {expected}", found)
-    return head
 
 
 def footer_checksum(metadata: FileMetadata) -> str:

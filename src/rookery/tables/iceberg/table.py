@@ -65,6 +65,11 @@ class IcebergTable:
             )
         return self.snapshots[snapshot_id]
 
+    def at(self, snapshot_id: int | None) -> Snapshot | None:
+        """Return the snapshot to read rows of: the current one, or one asked for, pinned to its columns."""
+        found = self.snapshot(snapshot_id)
+        return found if found is None or snapshot_id is None else replace(found, pinned=True)
+
     def ancestors(self, snapshot: Snapshot) -> Iterator[Snapshot]:
         """Yield a snapshot, its parent, and so on as far as they are kept."""
         current: Snapshot | None = snapshot
@@ -76,10 +81,11 @@ class IcebergTable:
         """Return the schema of a snapshot, or the current one.
 
         The current snapshot is read with the current schema, as engines do: columns may have been renamed,
-        added or promoted since it was written.
+        added or promoted since it was written. One that is asked for by its id is read as it was.
         """
         current = self.table.metadata.current_snapshot_id
-        if snapshot is None or snapshot.schema_id is None or snapshot.id == current:
+        unpinned = snapshot is None or (snapshot.id == current and not snapshot.pinned)
+        if snapshot is None or unpinned or snapshot.schema_id is None:
             return self.table.schema()
         return self.table.schemas().get(snapshot.schema_id, self.table.schema())
 

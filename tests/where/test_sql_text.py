@@ -30,11 +30,11 @@ from rookery.model import (
     UsageError,
 )
 from rookery.model.predicate import ALWAYS, NEVER, all_of, any_of
-from rookery.prune.literals import NAN, single
-from rookery.prune.patterns import begins_with, like
-from rookery.prune.spelling import spell
-from rookery.prune.sql_text import parse_predicate, predicate_of
-from tests.prune.naive import matches, ordered
+from rookery.where.literals import NAN, single
+from rookery.where.patterns import begins_with, like
+from rookery.where.spelling import spell
+from rookery.where.sql_text import parse_predicate, predicate_of
+from tests.where.naive import matches, ordered
 
 N = Field(1, "n", "int")
 X = Field(2, "x", "double")

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from rookery.model.errors import UsageError
-from rookery.prune import moments
-from rookery.prune.binding import Inexact
-from rookery.prune.literals import NAN, NULL, Kind, Literal, boolean_in, double_in, integer_in, single
-from rookery.prune.moments import EPOCH_DAY, MICROS_A_DAY, trimmed
+from rookery.where import moments
+from rookery.where.binding import Inexact
+from rookery.where.literals import NAN, NULL, Kind, Literal, boolean_in, double_in, integer_in, single
+from rookery.where.moments import EPOCH_DAY, MICROS_A_DAY, trimmed
 
 _WIDE = Context(prec=100)
 _LONGEST = 80  # digits; Spark has no number longer than 38

@@ -24,12 +24,12 @@ from rookery.model.predicate import (
     any_of,
 )
 from rookery.model.table import Field
-from rookery.prune.binding import Group, Inexact, Names, not_comparable
-from rookery.prune.literals import Kind, Literal, among, compare
-from rookery.prune.moments import session_zone
-from rookery.prune.parsing import with_depth
-from rookery.prune.patterns import begins_with
-from rookery.prune.spelling import spell_value
+from rookery.where.binding import Group, Inexact, Names, not_comparable
+from rookery.where.literals import Kind, Literal, among, compare
+from rookery.where.moments import session_zone
+from rookery.where.parsing import with_depth
+from rookery.where.patterns import begins_with
+from rookery.where.spelling import spell_value
 
 _OPS: dict[type[ice.BooleanExpression], Op] = {
     ice.EqualTo: Op.EQ,

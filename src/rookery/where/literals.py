@@ -22,10 +22,10 @@ from uuid import UUID
 from rookery.model.errors import UsageError
 from rookery.model.predicate import NEVER, Compare, In, IsNull, Op, Predicate, Value
 from rookery.model.table import Field
-from rookery.prune import moments
-from rookery.prune.binding import Inexact
-from rookery.prune.moments import MICROS_A_DAY, trimmed
 from rookery.sketch.typing import base_type
+from rookery.where import moments
+from rookery.where.binding import Inexact
+from rookery.where.moments import MICROS_A_DAY, trimmed
 
 NAN = math.nan  # one object, so that predicates with it equal each other
 _EXACT_DOUBLE = 2**53

@@ -11,11 +11,11 @@ import pytest
 
 from rookery.model import Field, UsageError
 from rookery.model.predicate import opaque_parts
-from rookery.prune.binding import Group, Names
-from rookery.prune.literals import single
-from rookery.prune.spelling import spell
-from rookery.prune.sql_text import parse_predicate
-from tests.prune.naive import matches
+from rookery.where.binding import Group, Names
+from rookery.where.literals import single
+from rookery.where.spelling import spell
+from rookery.where.sql_text import parse_predicate
+from tests.where.naive import matches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

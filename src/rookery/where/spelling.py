@@ -23,9 +23,9 @@ from rookery.model.predicate import (
     Value,
 )
 from rookery.model.table import Field
-from rookery.prune.moments import EPOCH_DAY, MICROS_A_DAY
-from rookery.prune.patterns import like_pattern
 from rookery.sketch.typing import base_type
+from rookery.where.moments import EPOCH_DAY, MICROS_A_DAY
+from rookery.where.patterns import like_pattern
 
 _CYCLE_DAYS, _CYCLE_YEARS = 146_097, 400  # after which the calendar repeats
 _Spell: TypeAlias = Callable[[str, Any], str]

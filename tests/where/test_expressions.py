@@ -10,8 +10,8 @@ import pytest
 from pyiceberg import expressions as ice
 
 from rookery.model import Field, Opaque, UsageError
-from rookery.prune.expressions import predicate_from_expression
-from rookery.prune.sql_text import parse_predicate
+from rookery.where.expressions import predicate_from_expression
+from rookery.where.sql_text import parse_predicate
 
 FIELDS = (
     Field(1, "n", "int"),

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from rookery.model import Compare, Field, In, IsNull, Op, Predicate, UsageError
 from rookery.model.predicate import NEVER
-from rookery.prune import moments
-from rookery.prune.binding import Inexact
-from rookery.prune.literals import NAN, NULL, Kind, Literal, among, compare, double_in, single
-from rookery.prune.moments import MICROS_A_DAY, session_zone
-from tests.prune.naive import OPS, matches
+from rookery.where import moments
+from rookery.where.binding import Inexact
+from rookery.where.literals import NAN, NULL, Kind, Literal, among, compare, double_in, single
+from rookery.where.moments import MICROS_A_DAY, session_zone
+from tests.where.naive import OPS, matches
 
 UTC = session_zone("UTC")
 BERLIN = session_zone("Europe/Berlin")

@@ -12,7 +12,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from rookery.model.errors import UsageError
-from rookery.prune.binding import Inexact
+from rookery.where.binding import Inexact
 
 MICROS_A_DAY = 86_400_000_000
 EPOCH_DAY = date(1970, 1, 1).toordinal()
