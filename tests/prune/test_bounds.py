@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rookery.model import Compare, Field, In, IsNaN, IsNull, Leaf, Like, Op, Value
-from rookery.prune.bounds import UNKNOWN, Bounds, might_match
+from rookery.prune.bounds import UNKNOWN, Bounds, might_match, must_match
 from rookery.prune.rows import true_values
 from tests.prune import typed
 from tests.where.naive import matches, ordered
@@ -124,6 +124,28 @@ def test_a_unit_with_a_matching_row_is_kept(kind: str) -> None:
                     assert kept[place], (leaf, given[place], ends)
                 ruled_out += int((~kept).sum())
     assert ruled_out > ROUNDS
+
+
+@pytest.mark.parametrize("kind", typed.KINDS)
+def test_a_unit_that_surely_matches_has_no_other_row(kind: str) -> None:
+    rng = random.Random(f"surely {kind}")
+    field = Field(1, "c", kind)
+    sure = 0
+    for _ in range(ROUNDS):
+        values = typed.pool(rng, kind, 8)
+        given = units(rng, values)
+        everything = typed.arrow(kind, [value for unit in given for value in unit])
+        home = np.repeat(np.arange(len(given)), [len(unit) for unit in given])
+        for bounds in (tight(kind, given), loose(rng, kind, given)):
+            for _ in range(8):
+                leaf = typed.leaf(rng, field, values)
+                if not isinstance(leaf, Leaf):
+                    continue
+                found = must_match(leaf, bounds)
+                for place in set(home[~true_values(leaf, everything)].tolist()):
+                    assert not found[place], (leaf, given[place], bounds.lower[place], bounds.upper[place])
+                sure += int(found.sum())
+    assert sure > ROUNDS / 10
 
 
 @pytest.mark.parametrize("kind", typed.KINDS)

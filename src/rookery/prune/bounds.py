@@ -81,6 +81,30 @@ def might_match(leaf: Leaf, bounds: Bounds) -> NDArray[np.bool_]:
     return _compare(leaf, bounds)
 
 
+def must_match(leaf: Leaf, bounds: Bounds) -> NDArray[np.bool_]:
+    """Return the units in which the leaf is true of every row; of the others that is not proven."""
+    whole: NDArray[np.bool_] = np.asarray(bounds.nulls == 0)
+    if isinstance(leaf, IsNull):
+        every = (bounds.nulls >= 0) & (bounds.nulls == bounds.values)
+        return np.asarray(whole if leaf.negated else every)
+    if not isinstance(leaf, Compare) or _is_nan(leaf.value):
+        return np.zeros(len(bounds), bool)
+    limit = scalar(leaf.field.type, leaf.value)
+    numbers: NDArray[np.bool_] = whole & (bounds.nans == 0)  # NaN is greater than all else, and unlike all else
+    lower, upper = bounds.lower, bounds.upper
+    if leaf.op is Op.LT:
+        return numbers & _surely(pc.less(upper, limit))
+    if leaf.op is Op.LE:
+        return numbers & _surely(pc.less_equal(upper, limit))
+    if leaf.op is Op.GT:
+        return whole & _surely(pc.greater(lower, limit))
+    if leaf.op is Op.GE:
+        return whole & _surely(pc.greater_equal(lower, limit))
+    if leaf.op is Op.EQ:
+        return numbers & _surely(pc.equal(lower, limit)) & _surely(pc.equal(upper, limit))
+    return whole & (_surely(pc.greater(lower, limit)) | _surely(pc.less(upper, limit)))
+
+
 def _compare(leaf: Compare, bounds: Bounds) -> NDArray[np.bool_]:
     kind, value = leaf.field.type, leaf.value
     if leaf.op is Op.EQ:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from rookery.model import And, Leaf, Or, Predicate, leaves_of, opaque_parts
+from rookery.model import And, Leaf, Or, Predicate, all_of, leaves_of, opaque_parts
 from rookery.prune.fileset import FileSet, Place
 from rookery.prune.forms import form_of, from_bytes
 from rookery.prune.rows import true_values
@@ -70,7 +70,7 @@ class BitmapRows:
     bases: NDArray[np.uint32]  # where each file begins
     covered: NDArray[np.bool_]  # the files of which this is so
     counts: NDArray[np.int64]  # of positions in each file
-    exact: bool  # these rows do match: the bitmaps have decided every part of the predicate
+    undecided: Predicate  # what must be true besides, for these rows to match
 
     def of_file(self, ordinal: int) -> NDArray[np.int64]:
         """Return the rows of one file."""
@@ -97,9 +97,20 @@ def matching_rows(
         return None
     covered = reduce(np.logical_and, (directory.covered for directory in usable.values()))
     bases = next(iter(usable.values())).bases
-    exact = not any(opaque_parts(predicate)) and all(leaf.field.id in usable for leaf in leaves_of(predicate))
     counts = cardinality_by_file(rows, bases, np.ones(len(bases), bool))
-    return BitmapRows(rows, bases, covered, counts, exact)
+    return BitmapRows(rows, bases, covered, counts, _undecided(predicate, usable))
+
+
+def _undecided(predicate: Predicate, directories: Mapping[int, BitmapDirectory]) -> Predicate:
+    """The parts of a predicate, joined by AND, that the bitmaps have not decided to the row."""
+    parts = predicate.parts if isinstance(predicate, And) else (predicate,)
+    return all_of(
+        *(
+            part
+            for part in parts
+            if any(opaque_parts(part)) or any(leaf.field.id not in directories for leaf in leaves_of(part))
+        )
+    )
 
 
 def _rows(

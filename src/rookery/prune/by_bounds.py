@@ -7,14 +7,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.model import Leaf
-from rookery.prune.bounds import might_match
-from rookery.prune.evaluate import evaluate
+from rookery.model import Leaf, Predicate
+from rookery.prune.bounds import might_match, must_match
+from rookery.prune.evaluate import evaluate, surely
 from rookery.prune.forms import SUPPORTED
 from rookery.sketch.typing import base_type
 
 if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning
+
+
+def sure_files(pruning: Pruning, predicate: Predicate) -> NDArray[np.bool_]:
+    """Return the files of which every row matches, deleted ones aside."""
+    files = pruning.files
+
+    def test(leaf: Leaf) -> NDArray[np.bool_]:
+        if leaf.field.repeated or base_type(leaf.field.type) not in SUPPORTED:
+            return np.zeros(len(files), bool)
+        return must_match(leaf, files.bounds(leaf.field))
+
+    return surely(predicate, test, len(files))
 
 
 def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:

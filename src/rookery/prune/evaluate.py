@@ -13,6 +13,23 @@ from rookery.model.predicate import Always, Opaque
 Test = Callable[[Leaf], NDArray[np.bool_]]
 
 
+def surely(predicate: Predicate, test: Test, count: int) -> NDArray[np.bool_]:
+    """Return in which of *count* units the predicate is true of every row; what is not understood is not."""
+    if isinstance(predicate, And):
+        found = np.ones(count, bool)
+        for part in predicate.parts:
+            found &= surely(part, test, count)
+        return found
+    if isinstance(predicate, Or):
+        found = np.zeros(count, bool)
+        for part in predicate.parts:
+            found |= surely(part, test, count)
+        return found
+    if isinstance(predicate, Always | Opaque | Never):
+        return np.full(count, isinstance(predicate, Always))
+    return test(predicate)
+
+
 def evaluate(predicate: Predicate, test: Test, count: int) -> NDArray[np.bool_]:
     """Return in which of *count* units the predicate may be true of a row."""
     if isinstance(predicate, And):

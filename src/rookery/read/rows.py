@@ -10,7 +10,8 @@ from typing import TypeVar
 import pyarrow as pa
 from pyiceberg.types import NestedField
 
-from rookery.model import ALWAYS, Predicate, Snapshot, UsageError, opaque_parts
+from rookery.model import Predicate, Snapshot, UsageError, opaque_parts
+from rookery.prune.by_bounds import sure_files
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.prune.rows import not_exact
@@ -77,25 +78,20 @@ def _known_counts(pruning: Pruning) -> int:
 
     That of a file with deletes is not: bitmaps and metadata count rows that are there no more.
     """
-    left = pruning.files.files.take(pruning.numbers)
     numbers = pruning.numbers
-    with_deletes = {int(numbers[place]) for place in attached_deletes(pruning, left)}
-    total = 0
-    if pruning.predicate == ALWAYS:
-        counts = pruning.files.files["rows"].to_numpy()
-        for number in numbers.tolist():
-            if number not in with_deletes:
-                total += int(counts[number])
-                pruning.keep[number] = False
-        return total
+    attached = attached_deletes(pruning, pruning.files.files.take(numbers))
+    plain = pruning.keep.copy()
+    plain[[int(numbers[place]) for place in attached]] = False
+    whole = plain & sure_files(pruning, pruning.predicate)
+    total = int(pruning.files.files["rows"].to_numpy()[whole].sum())
+    pruning.keep &= ~whole
     for place in pruning.files.places:
         rows = pruning.rows.get(place.segment)
-        if rows is None or not rows.exact:
-            continue
-        for number, ordinal in zip(place.numbers.tolist(), place.ordinals.tolist(), strict=True):
-            if pruning.keep[number] and rows.covered[ordinal] and number not in with_deletes:
-                total += int(rows.counts[ordinal])
-                pruning.keep[number] = False
+        if rows is not None:
+            decided = rows.covered[place.ordinals] & sure_files(pruning, rows.undecided)[place.numbers]
+            decided &= (plain & pruning.keep)[place.numbers]
+            total += int(rows.counts[place.ordinals[decided]].sum())
+            pruning.keep[place.numbers[decided]] = False
     return total
 
 
