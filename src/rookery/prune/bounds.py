@@ -90,7 +90,9 @@ def must_match(leaf: Leaf, bounds: Bounds) -> NDArray[np.bool_]:
     if not isinstance(leaf, Compare) or _is_nan(leaf.value):
         return np.zeros(len(bounds), bool)
     limit = scalar(leaf.field.type, leaf.value)
-    numbers: NDArray[np.bool_] = whole & (bounds.nans == 0)  # NaN is greater than all else, and unlike all else
+    numbers: NDArray[np.bool_] = whole & (
+        bounds.nans == 0
+    )  # NaN is greater than all else, and unlike all else
     lower, upper = bounds.lower, bounds.upper
     if leaf.op is Op.LT:
         return numbers & _surely(pc.less(upper, limit))
