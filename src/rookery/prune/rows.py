@@ -11,23 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.model import (
-    Always,
-    And,
-    Compare,
-    In,
-    IsNaN,
-    IsNull,
-    Leaf,
-    Like,
-    Never,
-    Op,
-    Opaque,
-    Or,
-    Predicate,
-    UsageError,
-    Value,
-)
+from rookery.model import Compare, In, IsNaN, IsNull, Leaf, Like, Op, Opaque, Predicate, UsageError, Value
+from rookery.prune.evaluate import evaluate
 from rookery.prune.forms import form_of, from_rows, is_float, mask, scalar
 
 Columns = Callable[[int], pa.Array]
@@ -45,21 +30,14 @@ COMPARE: Mapping[Op, Any] = {
 
 def true_rows(predicate: Predicate, columns: Columns, count: int) -> NDArray[np.bool_]:
     """Return of which rows the predicate is true."""
-    if isinstance(predicate, And):
-        found = np.ones(count, bool)
-        for part in predicate.parts:
-            found &= true_rows(part, columns, count)
-        return found
-    if isinstance(predicate, Or):
-        found = np.zeros(count, bool)
-        for part in predicate.parts:
-            found |= true_rows(part, columns, count)
-        return found
-    if isinstance(predicate, Always | Never):
-        return np.full(count, isinstance(predicate, Always))
-    if isinstance(predicate, Opaque):
-        raise not_exact(predicate)
-    return true_values(predicate, from_rows(predicate.field.type, columns(predicate.field.id)))
+
+    def test(leaf: Leaf) -> NDArray[np.bool_]:
+        return true_values(leaf, from_rows(leaf.field.type, columns(leaf.field.id)))
+
+    def refuse(part: Opaque) -> bool:
+        raise not_exact(part)
+
+    return evaluate(predicate, test, count, refuse)
 
 
 def not_exact(part: Opaque) -> UsageError:
