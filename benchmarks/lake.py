@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -77,10 +78,19 @@ def rolled_back(bench: Bench, name: str, files: int) -> str:
     for snapshot in table.metadata.snapshots:
         if snapshot.summary is not None and int(snapshot.summary["total-data-files"] or 0) == files:
             if snapshot.snapshot_id != table.metadata.current_snapshot_id:
-                call = f"CALL {CATALOG}.system.rollback_to_snapshot('{name}', {snapshot.snapshot_id})"
-                bench.spark.sql(call).collect()
+                _take_back(bench, name, snapshot.snapshot_id)
             return name
     raise LookupError(f"{name} has no snapshot of {files} files; delete {bench.folder} to make it anew")
+
+
+def _take_back(bench: Bench, name: str, snapshot_id: int) -> None:
+    """Roll back, and expire what that leaves: metadata that grew with each run would slow the next."""
+    now = datetime.now(UTC).isoformat(" ", "milliseconds").removesuffix("+00:00")
+    for call in (
+        f"rollback_to_snapshot('{name}', {snapshot_id})",
+        f"expire_snapshots(table => '{name}', older_than => TIMESTAMP '{now}', retain_last => 1)",
+    ):
+        bench.spark.sql(f"CALL {CATALOG}.system.{call}").collect()
 
 
 def forget(bench: Bench, name: str) -> None:
