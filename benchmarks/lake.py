@@ -23,7 +23,7 @@ import rookery
 from benchmarks.harness import Effort
 from rookery.api.lake import Lake
 from rookery.api.table import TableHandle
-from rookery.prune.kept import Kept
+from rookery.prune.kept import forget as forget_kept
 from rookery.storage import LocalSource, local_path
 from rookery.tables import CatalogConfig
 from rookery.tables.catalogs import HOME_VARIABLE, embedded
@@ -151,8 +151,7 @@ def _clears(_: int) -> tuple[Callable[[], None], ...]:
     """What empties the caches; looked for again only when a module has been imported, as that takes long."""
     modules = [module for name, module in sys.modules.items() if name.startswith("rookery.")]
     found = {id(thing): thing for module in modules for thing in vars(module).values()}
-    kept = [thing.clear for thing in found.values() if isinstance(thing, Kept)]
-    return (*kept, *(thing.cache_clear for thing in found.values() if hasattr(thing, "cache_clear")))
+    return (forget_kept, *(thing.cache_clear for thing in found.values() if hasattr(thing, "cache_clear")))
 
 
 @contextmanager

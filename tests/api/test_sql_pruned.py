@@ -137,3 +137,17 @@ def test_a_session_that_writes_aside_is_left_alone(
         assert sql.plan_of(spark, f"SELECT * FROM {star['l']} WHERE k = 5", lake).tables == ()
     finally:
         spark.conf.unset("spark.wap.branch")
+
+
+def test_a_scan_of_what_was_written_aside(spark: SparkSession, lake: Lake) -> None:
+    with tables(spark) as make:
+        name = make("k bigint", **{"write.wap.enabled": "true"})
+        spark.range(0, 100, 1, 1).toDF("k").repartitionByRange(4, "k").writeTo(name).append()
+        spark.conf.set("spark.wap.branch", "audit")
+        try:
+            spark.sql(f"INSERT INTO {name} VALUES (5)")
+            assert rookery.table(name, lake).scan(spark, "k = 5").count() == 2
+            assert rookery.sql(spark, f"SELECT * FROM {name} WHERE k = 5", lake).count() == 2
+        finally:
+            spark.conf.unset("spark.wap.branch")
+        assert rookery.table(name, lake).scan(spark, "k = 5").count() == 1

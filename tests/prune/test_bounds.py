@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,11 +103,9 @@ def raise_bytes(data: bytes, width: int) -> bytes | None:
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
-@pytest.mark.parametrize("kind", typed.KINDS)
-def test_a_unit_with_a_matching_row_is_kept(kind: str) -> None:
-    rng = random.Random(f"bounds {kind}")
+def asked(rng: random.Random, kind: str) -> Iterator[tuple[Leaf, Bounds, list, np.ndarray, np.ndarray]]:  # type: ignore[type-arg]
+    """Yield leaves with the bounds of units, the units, and in which unit each row lies and if it matches."""
     field = Field(1, "c", kind)
-    ruled_out = 0
     for _ in range(ROUNDS):
         values = typed.pool(rng, kind, 8)
         given = units(rng, values)
@@ -116,35 +114,29 @@ def test_a_unit_with_a_matching_row_is_kept(kind: str) -> None:
         for bounds in (tight(kind, given), loose(rng, kind, given)):
             for _ in range(8):
                 leaf = typed.leaf(rng, field, values)
-                if not isinstance(leaf, Leaf):
-                    continue
-                kept = might_match(leaf, bounds)
-                for place in set(home[true_values(leaf, everything)].tolist()):
-                    ends = bounds.lower[place], bounds.upper[place]
-                    assert kept[place], (leaf, given[place], ends)
-                ruled_out += int((~kept).sum())
+                if isinstance(leaf, Leaf):
+                    yield leaf, bounds, given, home, true_values(leaf, everything)
+
+
+@pytest.mark.parametrize("kind", typed.KINDS)
+def test_a_unit_with_a_matching_row_is_kept(kind: str) -> None:
+    ruled_out = 0
+    for leaf, bounds, given, home, matching in asked(random.Random(f"bounds {kind}"), kind):
+        kept = might_match(leaf, bounds)
+        for place in set(home[matching].tolist()):
+            assert kept[place], (leaf, given[place], bounds.lower[place], bounds.upper[place])
+        ruled_out += int((~kept).sum())
     assert ruled_out > ROUNDS
 
 
 @pytest.mark.parametrize("kind", typed.KINDS)
 def test_a_unit_that_surely_matches_has_no_other_row(kind: str) -> None:
-    rng = random.Random(f"surely {kind}")
-    field = Field(1, "c", kind)
     sure = 0
-    for _ in range(ROUNDS):
-        values = typed.pool(rng, kind, 8)
-        given = units(rng, values)
-        everything = typed.arrow(kind, [value for unit in given for value in unit])
-        home = np.repeat(np.arange(len(given)), [len(unit) for unit in given])
-        for bounds in (tight(kind, given), loose(rng, kind, given)):
-            for _ in range(8):
-                leaf = typed.leaf(rng, field, values)
-                if not isinstance(leaf, Leaf):
-                    continue
-                found = must_match(leaf, bounds)
-                for place in set(home[~true_values(leaf, everything)].tolist()):
-                    assert not found[place], (leaf, given[place], bounds.lower[place], bounds.upper[place])
-                sure += int(found.sum())
+    for leaf, bounds, given, home, matching in asked(random.Random(f"surely {kind}"), kind):
+        found = must_match(leaf, bounds)
+        for place in set(home[~matching].tolist()):
+            assert not found[place], (leaf, given[place], bounds.lower[place], bounds.upper[place])
+        sure += int(found.sum())
     assert sure > ROUNDS / 10
 
 

@@ -114,8 +114,7 @@ def test_sorted_data_is_pruned_to_the_page(kind: str) -> None:
     field = Field(7, "c", kind)
     distinct = {repr(value): value for value in typed.pool(rng, kind, 2000) if value == value and value != 0}
     values = sorted(distinct.values())[:N]
-    if len(values) < 40:
-        pytest.skip("too few values")
+    assert len(values) >= 40
     source = write([field], {"c": list(values)}, use_dictionary=False)
     for place in (0, 17, len(values) - 1):
         found, _ = left(source, Compare(field, Op.EQ, values[place]))

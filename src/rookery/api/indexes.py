@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rookery.model import Field, Sheet, SheetReport, Snapshot, UsageError, thousands
+from rookery.model import Field, Sheet, SheetReport, Snapshot, UsageError, column_named, thousands
 from rookery.prune.forms import SUPPORTED
 from rookery.sketch.typing import base_type
 from rookery.store import FILES_SCHEMA, Declared, Index, IndexKind, State, StateIndex, Store
@@ -128,13 +128,7 @@ def _names(table: IcebergTable, indexes: Sequence[Index]) -> dict[int, str]:
 
 
 def _column(table: IcebergTable, name: str) -> Field:
-    fields = table.fields()
-    found = [field for field in fields if field.name == name]
-    found = found or [field for field in fields if field.name.lower() == name.lower()]
-    if len(found) != 1:
-        known = ", ".join(field.name for field in fields[:8]) + (" …" if len(fields) > 8 else "")
-        raise UsageError(f"there is no column '{name}'", hint=f"the columns are {known}")
-    (field,) = found
+    field = column_named(table.fields(), name)
     if field.repeated or base_type(field.type) not in SUPPORTED:
         raise UsageError(
             f"'{field.name}', a {field.type}{_INSIDE if field.repeated else ''}, cannot be indexed",

@@ -56,26 +56,29 @@ def pruned_frame(
     native = reader.table(str(table.name))
     # Staged files are read with the columns of now.
     other_columns = table.schema(current) != table.schema()
-    if current is None or predicate == ALWAYS or other_columns or spark_connect(spark):
+    if current is None or predicate == ALWAYS or other_columns or spark_connect(spark) or reads_aside(spark):
         return native
     pruning = prune(table, current, file_set(table, store, current), predicate)
+    return native if pruning.share_left() > MOST else left_frame(spark, pruning, native)
+
+
+def left_frame(spark: SparkSession, pruning: Pruning, native: DataFrame) -> DataFrame:
+    """Return the columns that *native* has, of the files that are left."""
     if not len(pruning.numbers):
         return native.where("false")
-    if _much_is_left(pruning):
-        return native
     paths = pruning.files.files["path"].take(pruning.numbers).to_pylist()
-    staged = staged_frame(spark, table.name, current.id, paths)
+    staged = staged_frame(spark, pruning.table.name, pruning.snapshot.id, paths)
     if staged is None:
         return native
     # Staged tables show columns of row lineage that the table does not.
     return staged.select(*(quote_part(name) for name in native.columns))
 
 
+def reads_aside(spark: SparkSession) -> bool:
+    """Whether a session reads what it has written and not published, which is no snapshot of main."""
+    return any(spark.conf.get(key, None) for key in ("spark.wap.branch", "spark.wap.id"))
+
+
 def spark_connect(spark: SparkSession) -> bool:
     """Whether a session has no JVM at hand, to which files could be staged."""
     return not hasattr(spark, "_jvm")
-
-
-def _much_is_left(pruning: Pruning) -> bool:
-    sizes = pruning.files.files["size"].to_numpy()
-    return bool(sizes[pruning.keep].sum() > MOST * sizes.sum())

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rookery.api.lake import Lake, connect
-from rookery.api.scan import MOST, session_zone, spark_connect
-from rookery.api.sql_plan import PlannedTable, SqlReport, bytes_left, paths_left, plan, report
+from rookery.api.scan import MOST, left_frame, reads_aside, session_zone, spark_connect
+from rookery.api.sql_plan import PlannedTable, SqlReport, plan, report
 from rookery.api.statistics import analyze
 from rookery.api.table import table
 from rookery.model import RookeryError, TableName, quote_part
 from rookery.store import Store
 from rookery.tables import configured
 from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.jvm import staged_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +31,6 @@ _ANALYZE = re.compile(
     re.I,
 )
 _SPARKS_OWN = "spark_catalog"
-_WRITES_ASIDE = ("spark.wap.branch", "spark.wap.id")
 
 
 def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
@@ -70,7 +68,7 @@ def _query(spark: SparkSession, text: str, lake: Lake | None) -> DataFrame:
     exchanged: list[tuple[int, int, str]] = []
     try:
         for planned in _plan(spark, text, lake or connect()):
-            if bytes_left(planned) <= MOST:
+            if planned.pruning.share_left() <= MOST:
                 start, end = planned.use.span()
                 view = _view(spark, planned)
                 alias = "" if planned.use.node.alias else f" AS {quote_part(planned.use.node.name)}"
@@ -84,8 +82,8 @@ def _query(spark: SparkSession, text: str, lake: Lake | None) -> DataFrame:
 
 
 def _plan(spark: SparkSession, text: str, lake: Lake) -> list[PlannedTable]:
-    if any(spark.conf.get(key, None) for key in _WRITES_ASIDE):
-        return []  # such a session reads what it has written and not published, which is no snapshot of main
+    if reads_aside(spark):
+        return []
     known = (lake.name, *configured())
 
     def resolve(parts: Sequence[str]) -> tuple[IcebergTable, Store] | None:
@@ -108,15 +106,9 @@ def _plan(spark: SparkSession, text: str, lake: Lake) -> list[PlannedTable]:
 
 def _view(spark: SparkSession, planned: PlannedTable) -> str:
     """Make a view of the files of a table that are left, and return its name."""
-    native = spark.read.table(str(planned.table.name))
-    paths = paths_left(planned)
-    staged = staged_frame(spark, planned.table.name, planned.snapshot.id, paths) if paths else None
-    if staged is not None:
-        frame = staged.select(*(quote_part(name) for name in native.columns))
-    else:
-        frame = native if paths else native.where("false")
     name = f"rookery_{uuid.uuid4().hex}"
-    frame.createOrReplaceTempView(name)
+    native = spark.read.table(str(planned.table.name))
+    left_frame(spark, planned.pruning, native).createOrReplaceTempView(name)
     return name
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow.compute as pc
 
 from rookery.api.sql_tables import Equality, SelectTables, TableUse, read_conditions, selects
@@ -267,15 +266,3 @@ def _without_opaque(predicate: Predicate) -> Predicate:
     if isinstance(predicate, Or):
         return any_of(*map(_without_opaque, predicate.parts))
     return predicate
-
-
-def bytes_left(planned: PlannedTable) -> float:
-    """The share of a table's bytes that is left."""
-    sizes = planned.pruning.files.files["size"].to_numpy()
-    return float(sizes[planned.pruning.keep].sum() / max(sizes.sum(), 1)) if len(sizes) else 0.0
-
-
-def paths_left(planned: PlannedTable) -> list[str]:
-    """The data files that are left."""
-    numbers = np.flatnonzero(planned.pruning.keep)
-    return planned.pruning.files.files["path"].take(numbers).to_pylist()  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rookery.collect.rows import RowWants
 from rookery.collect.together import group_field, is_group, member_ids
-from rookery.model import Field, UsageError
+from rookery.model import Field, UsageError, no_column
 from rookery.sketch import quantiles
 from rookery.sketch.typing import SKETCHED, base_type
 from rookery.store import RowIndex, State
@@ -79,8 +79,7 @@ def _named(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:
     """Return the columns of these names, in the order of the table."""
     for name in names:
         if not any(_stands_for(name, field) for field in fields):
-            known = ", ".join(field.name for field in fields[:8]) + (" …" if len(fields) > 8 else "")
-            raise UsageError(f"there is no column '{name}'", hint=f"the columns are {known}")
+            raise no_column(fields, name)
     return [field for field in fields if any(_stands_for(name, field) for name in names)]
 
 

@@ -1,6 +1,7 @@
 """The words of the house: frozen types that every room shares, and the one error root."""
 
 from rookery.model.check import Check, Outcome, findings
+from rookery.model.columns import column_named, no_column
 from rookery.model.errors import (
     IN_MEMORY,
     CatalogError,
@@ -74,9 +75,11 @@ __all__ = [
     "Value",
     "all_of",
     "any_of",
+    "column_named",
     "findings",
     "in_bytes",
     "leaves_of",
+    "no_column",
     "opaque_parts",
     "quote_part",
     "split_name",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.prune.by_partition import useful_columns
-from rookery.prune.forms import form_of, from_bytes, is_float
+from rookery.prune.forms import bound_from_bytes, is_float
 from rookery.prune.partitions import PartitionColumn, test_partitions
 
 if TYPE_CHECKING:
@@ -46,12 +46,4 @@ def _bounds(column: PartitionColumn, summaries: list) -> Bounds:  # type: ignore
         [0 if not is_float(kind) or (part and part.contains_nan is False) else UNKNOWN for part in found],
         np.int64,
     )
-    if form_of(kind) == pa.float64():
-        lower, upper = (_no_nan(from_bytes(kind, bound)) for bound in (lower, upper))
-    else:
-        lower, upper = from_bytes(kind, lower), from_bytes(kind, upper)
-    return Bounds(lower, upper, unknown, nulls, nans)
-
-
-def _no_nan(values: pa.Array) -> pa.Array:
-    return pa.compute.if_else(pa.compute.is_nan(values), None, values)
+    return Bounds(bound_from_bytes(kind, lower), bound_from_bytes(kind, upper), unknown, nulls, nans)

@@ -59,6 +59,11 @@ class Pruning:
         """The files that are left."""
         return np.flatnonzero(self.keep)
 
+    def share_left(self) -> float:
+        """The share of the table's bytes that is left."""
+        sizes = self.files.files["size"].to_numpy()
+        return float(sizes[self.keep].sum() / max(sizes.sum(), 1))
+
     def measure(self) -> tuple[int, int, int]:
         """Return files, bytes and rows that are left."""
         sizes, rows = self.files.files["size"].to_numpy(), self.files.files["rows"].to_numpy()

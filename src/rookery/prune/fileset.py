@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rookery.model import Field, RookeryError, Snapshot
 from rookery.prune.bounds import UNKNOWN, Bounds
-from rookery.prune.forms import from_bytes, is_float
+from rookery.prune.forms import bound_from_bytes, is_float
 from rookery.prune.kept import Kept
 from rookery.store import Index, Segment, State, Store
 from rookery.store.live import Live, live_files
@@ -159,9 +159,7 @@ class FileSet:
 
 
 def _bounds(kind: str, zone: pa.Table) -> Bounds:
-    lower, upper = (from_bytes(kind, zone[name]) for name in ("lower", "upper"))
-    if is_float(kind):  # NaN is no bound, though some have written it as one
-        lower, upper = (pc.if_else(pc.is_nan(bound), None, bound) for bound in (lower, upper))
+    lower, upper = (bound_from_bytes(kind, zone[name]) for name in ("lower", "upper"))
     counts = [
         zone[name].fill_null(UNKNOWN).combine_chunks().to_numpy(zero_copy_only=False)
         for name in ("values", "nulls", "nans")
@@ -221,13 +219,6 @@ def _states(store: Store, ancestors: Sequence[int]) -> Iterator[tuple[str, State
             yield name, _STATES.get(path, partial(read_state, path, store.io_properties, sketches=False))
         except RookeryError as error:
             log.warning("a state is passed over, analyze will mend it: %s", error)
-
-
-def forget() -> None:
-    """Let go of everything that is kept in mind, as a new process would begin."""
-    _STATES.clear()
-    _SEGMENTS.clear()
-    _FILE_SETS.clear()
 
 
 def merged(

@@ -122,6 +122,12 @@ def from_bytes(type_name: str, values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return _fixed(values, dtypes, form_of(type_name))
 
 
+def bound_from_bytes(type_name: str, values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Read bounds as `from_bytes` does; NaN is none, though some have written it as one."""
+    found = from_bytes(type_name, values)
+    return pc.if_else(pc.is_nan(found), None, found) if is_float(type_name) else found
+
+
 def _fixed(values: pa.Array, dtypes: dict[int, np.dtype[Any]], form: pa.DataType) -> pa.Array:
     """Numbers of fixed widths; a column that was widened has old ones of the smaller."""
     result = np.zeros(len(values), form.to_pandas_dtype())

@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.model import Field, Leaf, Predicate, RookeryError, leaves_of
@@ -31,7 +30,7 @@ from rookery.parquet.pages import read_chunk
 from rookery.prune.bounds import UNKNOWN, Bounds, might_match
 from rookery.prune.by_theta import wanted_values
 from rookery.prune.evaluate import evaluate
-from rookery.prune.forms import SUPPORTED, form_of, from_bytes, is_float
+from rookery.prune.forms import SUPPORTED, bound_from_bytes, form_of, is_float
 from rookery.prune.kept import Kept
 from rookery.sketch.bloom import block_of, masks_of
 from rookery.sketch.typing import base_type
@@ -132,8 +131,6 @@ def _bounds(
 ) -> Bounds:
     nans = np.full(len(rows), UNKNOWN if is_float(column.type) else 0, np.int64)
     ends = [_typed(column.type, stored, values) for values in (lower, upper)]
-    if is_float(column.type):
-        ends = [pc.if_else(pc.is_nan(values), None, values) for values in ends]
     return Bounds(ends[0], ends[1], rows, nulls, nans)
 
 
@@ -144,7 +141,7 @@ def _typed(kind: str, stored: ParquetLeaf, values: Sequence[bytes | None]) -> pa
         return pa.nulls(len(values), form_of(kind) if base in SUPPORTED else pa.int64())
     if base == "decimal" and physical in (Physical.INT32, Physical.INT64):
         values = [None if value is None else value[::-1] for value in values]
-    return from_bytes(kind, pa.array(values, pa.binary()))
+    return bound_from_bytes(kind, pa.array(values, pa.binary()))
 
 
 def _understood(base: str, stored: ParquetLeaf) -> bool:

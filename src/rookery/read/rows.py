@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import TypeVar
 
 import pyarrow as pa
 from pyiceberg.types import NestedField
 
-from rookery.model import Predicate, Snapshot, UsageError, opaque_parts
+from rookery.model import Predicate, Snapshot, UsageError, column_named, opaque_parts
 from rookery.prune.by_bounds import sure_files
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
@@ -85,10 +86,11 @@ def _known_counts(pruning: Pruning) -> int:
     whole = plain & sure_files(pruning, pruning.predicate)
     total = int(pruning.files.files["rows"].to_numpy()[whole].sum())
     pruning.keep &= ~whole
+    sure = cache(partial(sure_files, pruning))  # segments mostly leave the same undecided
     for place in pruning.files.places:
         rows = pruning.rows.get(place.segment)
         if rows is not None:
-            decided = rows.covered[place.ordinals] & sure_files(pruning, rows.undecided)[place.numbers]
+            decided = rows.covered[place.ordinals] & sure(rows.undecided)[place.numbers]
             decided &= (plain & pruning.keep)[place.numbers]
             total += int(rows.counts[place.ordinals[decided]].sum())
             pruning.keep[place.numbers[decided]] = False
@@ -103,20 +105,12 @@ def make_request(
         raise not_exact(part)
     schema = table.schema(snapshot)
     chosen = (
-        tuple(schema.fields) if columns is None else tuple(_column(schema.fields, name) for name in columns)
+        tuple(schema.fields)
+        if columns is None
+        else tuple(column_named(schema.fields, name) for name in columns)
     )
     fields = {found.id: found for found in table.fields(snapshot)}
     return Request(predicate, chosen, schema, fields, store.io_properties)
-
-
-def _column(fields: Sequence[NestedField], name: str) -> NestedField:
-    exact = [found for found in fields if found.name == name]
-    found = exact or [found for found in fields if found.name.lower() == name.lower()]
-    if len(found) != 1:
-        known = ", ".join(each.name for each in fields[:8]) + (" …" if len(fields) > 8 else "")
-        what = "there is no column" if not found else "there are several columns"
-        raise UsageError(f"{what} '{name}'", hint=f"the columns are {known}")
-    return found[0]
 
 
 def result_schema(columns: Iterable[NestedField]) -> pa.Schema:

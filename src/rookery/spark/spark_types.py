@@ -17,7 +17,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from rookery.model import UsageError, quote_part
+from rookery.model import UsageError, column_named, quote_part
 
 _SPARK = {
     "boolean": "boolean",
@@ -36,12 +36,7 @@ _SPARK = {
 
 def spark_columns(schema: Schema, names: Sequence[str] | None) -> str:
     """Return the columns of a table, or some of them, as DDL."""
-    by_name = {field.name.lower(): field for field in schema.fields}
-    for name in names or ():
-        if name.lower() not in by_name:
-            known = ", ".join(field.name for field in schema.fields[:8])
-            raise UsageError(f"there is no column '{name}'", hint=f"the columns are {known}")
-    chosen = schema.fields if names is None else [by_name[name.lower()] for name in names]
+    chosen = schema.fields if names is None else [column_named(schema.fields, name) for name in names]
     return ", ".join(f"{quote_part(field.name)} {_type(field.field_type, field.name)}" for field in chosen)
 
 

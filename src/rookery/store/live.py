@@ -40,8 +40,6 @@ class Live:
     `decoded_all` is set), with their keys and the manifests that list them.
     """
 
-    data_manifests: tuple[str, ...]
-    delete_manifests: tuple[str, ...]
     carried: NDArray[np.int64]
     carried_manifests: NDArray[np.int32]
     decoded: pa.Table
@@ -50,9 +48,19 @@ class Live:
     decoded_all: bool
     removed: int
     count: int  # of all live files
-    manifests: tuple[Manifest, ...]  # of data, as `data_manifests` names them
+    manifests: tuple[Manifest, ...]  # of data
     deletes: tuple[Manifest, ...]
     known: int  # how many manifests of data were not decoded
+
+    @property
+    def data_manifests(self) -> tuple[str, ...]:
+        """The paths of the manifests of data."""
+        return tuple(manifest.manifest_path for manifest in self.manifests)
+
+    @property
+    def delete_manifests(self) -> tuple[str, ...]:
+        """The paths of the manifests of deletes."""
+        return tuple(manifest.manifest_path for manifest in self.deletes)
 
 
 def live_files(
@@ -71,10 +79,9 @@ def live_files(
     manifests = table.manifests(snapshot)
     data = [manifest for manifest in manifests if is_data(manifest)]
     deletes = [manifest for manifest in manifests if not is_data(manifest)]
-    data_paths = tuple(manifest.manifest_path for manifest in data)
-    delete_paths = tuple(manifest.manifest_path for manifest in deletes)
+    delete_paths = {manifest.manifest_path for manifest in deletes}
     known: dict[str, int] = {}
-    same_deletes = state is not None and set(delete_paths) == set(state.index.delete_manifests)
+    same_deletes = state is not None and delete_paths == set(state.index.delete_manifests)
     if state is not None and not decode_all and (same_deletes or whatever_deletes):
         known = {path: number for number, path in enumerate(state.index.data_manifests)}
     fresh = [manifest for manifest in data if manifest.manifest_path not in known]
@@ -83,7 +90,7 @@ def live_files(
     attached = attached_deletes(decoded, applied, table.unpartitioned_specs)
     decoded = decoded.append_column("deletes", pa.array(attached, pa.string()))
     keys = file_keys(decoded["path"].to_pylist(), attached)
-    places = {path: number for number, path in enumerate(data_paths)}
+    places = {manifest.manifest_path: number for number, manifest in enumerate(data)}
     listed = np.array([places[path] for path in decoded["manifest"].to_pylist()], np.int32)
     carried, now_in = _carry(state, known, places, keys, listed)
     removed = 0 if state is None else state.files.num_rows - len(carried)
@@ -91,8 +98,6 @@ def live_files(
     listed_files = sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in data)
     count = decoded.num_rows if all_decoded else listed_files
     return Live(
-        data_paths,
-        delete_paths,
         carried,
         now_in,
         decoded,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyiceberg.io import load_file_io
 
 from rookery.model import Place, RookeryError, StorageError
-from rookery.storage import PassingSource, list_files, local_path, scheme_of
+from rookery.storage import PassingSource, Readable, list_files, local_path, scheme_of
 from rookery.store import segment, state
 from rookery.store.declared import Declared, joined
 from rookery.store.seal import DamagedError
@@ -133,27 +133,18 @@ class Store:
 
     def open_segment(self, entry: SegmentEntry) -> segment.Segment:
         """Open a segment that a state names; one that is not there is damage too."""
-        path = self.path(entry.name)
-        try:
-            return segment.open_segment(
-                path,
-                self.io_properties,
-                size=entry.size,
-                footer_size=entry.footer_size,
-                checksum=entry.checksum,
-            )
-        except StorageError as error:
-            raise DamagedError(Place(path), "a segment", str(error)) from error
+        return self._opened(self.path(entry.name), entry)
 
     def recall_segment(self, entry: SegmentEntry) -> segment.Segment:
         """Open a segment that is kept in mind for long: its file is open only while it is read."""
-        source = PassingSource(self.path(entry.name), self.io_properties, entry.size)
+        return self._opened(PassingSource(self.path(entry.name), self.io_properties, entry.size), entry)
+
+    def _opened(self, what: Readable, entry: SegmentEntry) -> segment.Segment:
+        sizes = {"size": entry.size, "footer_size": entry.footer_size}
         try:
-            return segment.open_segment(
-                source, size=entry.size, footer_size=entry.footer_size, checksum=entry.checksum
-            )
+            return segment.open_segment(what, self.io_properties, checksum=entry.checksum, **sizes)
         except StorageError as error:
-            raise DamagedError(Place(source.name), "a segment", str(error)) from error
+            raise DamagedError(Place(self.path(entry.name)), "a segment", str(error)) from error
 
     def check(self, found: State) -> None:
         """See that the segments which a state names are there, and are those that it means."""
