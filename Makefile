@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format bench bench-collect bench-lookup bench-plan bench-joins fuzz fuzz-prune docs lock java clean
+.PHONY: help setup demo test test-fast lint format bench bench-collect bench-lookup bench-plan bench-joins bench-status fuzz fuzz-prune docs lock java clean
 
 help: ## show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ bench-plan: java ## the same for planning over 50,000 and 500,000 files
 
 bench-joins: java ## the same for queries pruned by the join keys of their partners
 	$(BIN)/python -m benchmarks joins
+
+bench-status: $(READY) ## the same for the status of 1,000 tables, and of one with 50,000 files; no JVM
+	$(BIN)/python -m benchmarks status
 
 fuzz: $(READY) ## ten minutes of mutated files, memory limited
 	$(BIN)/python -m tests.fuzz --seconds 600

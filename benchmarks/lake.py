@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyspark.sql import SparkSession
 
 import rookery
 from benchmarks.harness import Effort
@@ -28,8 +28,11 @@ from rookery.storage import LocalSource, local_path
 from rookery.tables import CatalogConfig
 from rookery.tables.catalogs import HOME_VARIABLE, embedded
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 CATALOG = "bench"
-NAMESPACES = ("tpch", "made")
+NAMESPACES = ("tpch", "made", "many")
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Bench:
     """The lake, a session that knows it, and where its data lies."""
 
     lake: Lake
-    spark: SparkSession
+    spark: SparkSession  # none, where a benchmark is to show what runs without a JVM
     folder: Path
 
     def table(self, name: str) -> Table:
@@ -50,12 +53,12 @@ class Bench:
         return self.lake.catalog.table_exists(tuple(name.split(".")))
 
 
-def open_bench(effort: Effort) -> Bench:
+def open_bench(effort: Effort, *, jvm: bool = True) -> Bench:
     folder = effort.data.absolute() / f"scale-{effort.scale:g}"
     folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault(HOME_VARIABLE, str(folder))
     lake = open_lake(folder)
-    bench = Bench(lake, lake.spark(), folder)
+    bench = Bench(lake, lake.spark() if jvm else None, folder)  # type: ignore[arg-type]
     for namespace in NAMESPACES:
         lake.catalog.create_namespace_if_not_exists(namespace)
     return bench

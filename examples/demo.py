@@ -2,6 +2,7 @@
 
 TPC-H data goes into two Iceberg tables; Rookery analyses them, some rows are added, and the refresh shows
 what it cost. Then what Spark makes of it, the Puffin file that all engines read, and one order looked up.
+At last a table goes stale, and `rookery maintain` makes it healthy again.
 """
 
 from __future__ import annotations
@@ -105,8 +106,43 @@ def main() -> None:
         f"  count of {COUNT} from the bitmap index: {orders.count(COUNT):,} in {counted * 1000:.1f} ms;"
         f" Spark: {count.first()[0]:,} in {best(count.collect) * 1000:.0f} ms"
     )
+
+    go_stale_and_heal(lake, spark)
     spark.stop()
     talk().print("\nlook around: ROOKERY_HOME=build/demo .venv/bin/rookery stats tpch.orders")
+
+
+def go_stale_and_heal(lake: rookery.Lake, spark: object) -> None:
+    """Small commits and deletes wear a table out; its policy says when that is too much."""
+    step("orders go stale: nine small commits, and cancelled orders deleted")
+    target = "'write.target-file-size-bytes' = '8388608', 'write.delete.mode' = 'merge-on-read'"
+    spark.sql(f"ALTER TABLE lake.tpch.orders SET TBLPROPERTIES ({target})")  # type: ignore[attr-defined]
+    for day in range(9):
+        new = f"SELECT * FROM lake.tpch.orders WHERE o_orderkey % 30 = {day}"
+        spark.sql(f"INSERT INTO lake.tpch.orders {new}")  # type: ignore[attr-defined]
+    spark.sql("DELETE FROM lake.tpch.orders WHERE o_orderkey % 2 = 0")  # type: ignore[attr-defined]
+    before = rows_of(spark)
+    show(rookery.table("lake.tpch.orders", lake).status(columns=False))
+
+    step("rookery maintain --dry-run: what would be done, and why, with no Spark")
+    show(rookery.maintain(lake, ["tpch.orders"], dry_run=True))
+
+    step("rookery maintain: each step verified after it ran")
+    show(rookery.maintain(lake, ["tpch.orders"]))
+    stand = rookery.table("lake.tpch.orders", lake).status(columns=False)
+    found = stand.tables[0]
+    same = "the same" if rows_of(spark) == before else "DIFFERENT"
+    talk().print(
+        f"  score {found.score.total:.0f} of 100, statistics {found.statistics.freshness},"
+        f" {found.layout.files} files; all {before[0]:,} rows are {same}"
+    )
+
+
+def rows_of(spark: object) -> tuple[int, int]:
+    """The number of orders, and a hash of all of them."""
+    columns = "count(*), sum(CAST(xxhash64(*) AS DECIMAL(38, 0)))"
+    counted, hashed = spark.sql(f"SELECT {columns} FROM lake.tpch.orders").first()  # type: ignore[attr-defined]
+    return int(counted), int(hashed)
 
 
 def best(work: Callable[[], object]) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.lake import Bench, beside, forget, forget_all, is_known
-from rookery.sketch import MAX_FILES, InvertedTheta
+from rookery.sketch import MAX_FILES, InvertedTheta, ThetaSketch
 from rookery.sketch.inverted import bit_width
 from rookery.store import (
     FILES_SCHEMA,
@@ -29,13 +29,17 @@ THETA = 1 << 52
 
 def known(bench: Bench, name: str) -> None:
     """Write a state of the current snapshot, unless one is there."""
+    if not is_known(bench.lake, name):
+        forget(bench, name)
+        forget_all()
+        describe(bench, name)
+
+
+def describe(bench: Bench, name: str, thetas: Mapping[int, ThetaSketch] | None = None) -> None:
+    """Write a state of the current snapshot, with these sketches of the whole table."""
     table, store = bench.lake.open(name)
     current = table.snapshot()
     assert current is not None
-    if is_known(bench.lake, name):
-        return
-    forget(bench, name)
-    forget_all()
     beside(bench, name).mkdir()
     live = live_files(table, current, None, decode_all=True)
     entries, parts = [], []
@@ -54,7 +58,7 @@ def known(bench: Bench, name: str) -> None:
         live.delete_manifests,
         {field.id: field.type for field in table.fields()},
     )
-    store.write_state(State(index, pa.concat_tables(parts).combine_chunks()))
+    store.write_state(State(index, pa.concat_tables(parts).combine_chunks(), thetas or {}))
 
 
 def _segment(table: IcebergTable, store: Store, files: pa.Table, number: int) -> SegmentEntry:

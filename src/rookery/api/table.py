@@ -13,7 +13,9 @@ from rookery.api import explain as explaining
 from rookery.api import indexes as indexing
 from rookery.api import statistics
 from rookery.api.lake import Lake, connect
+from rookery.api.status import StatusReport, status_of
 from rookery.api.where import Where, bind
+from rookery.maintain.choosing import PolicySet
 from rookery.model import Snapshot, TableName, UsageError
 from rookery.read.rows import count_rows, make_request, read_table, result_schema
 from rookery.store import Store
@@ -37,6 +39,11 @@ class TableHandle:
     def stats(self, *, partition: str | None = None, snapshot: int | None = None) -> statistics.StatsReport:
         """Return what is known of each column, for the table or for the partitions that are named."""
         return statistics.stats(*self.load(), partition=partition, snapshot=snapshot)
+
+    def status(self, *, columns: bool = True, policies: PolicySet | None = None) -> StatusReport:
+        """Return how the table stands: its statistics, who sees them, how it lies, what is below policy."""
+        found = status_of(self.lake, self.name, policies or PolicySet(), now=time.time(), columns=columns)
+        return StatusReport((found,))
 
     def indexes(self) -> indexing.IndexReport:
         """Return the indexes of the table."""

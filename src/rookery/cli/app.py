@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from rookery.cli import doctor, indexes, puffin, reading, statistics
+from rookery.cli import (
+    doctor,
+    history,
+    indexes,
+    maintaining,
+    policies,
+    puffin,
+    reading,
+    statistics,
+    status,
+    watching,
+)
 from rookery.cli.render import plain, talk
 from rookery.cli.settings import Output, Settings
 from rookery.model import RookeryError
@@ -64,8 +75,13 @@ app.command("stats")(statistics.stats)
 app.command("explain")(reading.explain)
 app.command("read")(reading.read)
 app.command("count")(reading.count)
+app.command("status")(status.status)
+app.command("maintain")(maintaining.maintain)
+app.command("watch")(watching.watch)
+app.command("history")(history.history)
 app.command("doctor")(doctor.doctor)
 app.add_typer(indexes.app, name="index")
+app.add_typer(policies.app, name="policy")
 app.add_typer(puffin.app, name="puffin")
 
 

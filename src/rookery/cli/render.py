@@ -72,9 +72,10 @@ def as_json(report: object) -> str:
 
 def show(report: Report, settings: Settings) -> None:
     """Print a report, and leave with 1 if it found something amiss."""
-    if settings.output in (Output.ARROW, Output.PARQUET):
+    if settings.output not in (Output.TEXT, Output.JSON):
+        able = "status` prints tables" if settings.output is Output.PROMETHEUS else "read` prints rows"
         raise UsageError(
-            f"this cannot be printed as {settings.output.value}", hint="`rookery read` prints rows as that"
+            f"this cannot be printed as {settings.output.value}", hint=f"`rookery {able} as that"
         )
     if settings.output is Output.JSON:
         sys.stdout.write(as_json(report) + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from rookery.api.lake import Lake
 
 
+PolicyFile = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", metavar="FILE", help="The policy file; else $ROOKERY_POLICY, or rookery.yaml here."
+    ),
+]
+
+
 class Output(StrEnum):
     """How a report is printed."""
 
@@ -22,6 +30,7 @@ class Output(StrEnum):
     JSON = "json"
     ARROW = "arrow"  # of rows alone
     PARQUET = "parquet"
+    PROMETHEUS = "prometheus"  # of statuses alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def analyze(
     settings = settings_of(context)
     lake = settings.lake()
     names = list(dict.fromkeys(name for pattern in tables for name in lake.find(pattern)))
-    spark = lake.spark(master=master, conf=_pairs(conf or []))
+    spark = lake.spark(master=master, conf=pairs(conf or []))
     done: list[SheetReport] = []
     failed: list[str] = []
     for name in names:
@@ -147,12 +147,13 @@ def _split(names: list[str] | None) -> list[str]:
     return [part.strip() for name in names or () for part in name.split(",") if part.strip()]
 
 
-def _pairs(words: list[str]) -> dict[str, str]:
-    pairs = [word.partition("=") for word in words]
-    for key, separator, _ in pairs:
+def pairs(words: list[str]) -> dict[str, str]:
+    """Read `key=value` words."""
+    found = [word.partition("=") for word in words]
+    for key, separator, _ in found:
         if not key or not separator:
             raise UsageError(f"'{key}' is not key=value", hint="say --conf spark.some.key=value")
-    return {key: value for key, _, value in pairs}
+    return {key: value for key, _, value in found}
 
 
 @contextmanager

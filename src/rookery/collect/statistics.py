@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pyiceberg.table.statistics import StatisticsFile
+
 from rookery.model import RookeryError, Snapshot
 from rookery.puffin import THETA_V1, Blob, Writer, open_puffin
 from rookery.store import State
@@ -22,16 +24,18 @@ def is_registered(table: IcebergTable, snapshot: Snapshot, state: State) -> bool
     """Whether the snapshot's registered statistics say what the state says."""
     for file in table.table.metadata.statistics:
         if file.snapshot_id == snapshot.id:
-            stated = {
-                blob.fields[0]: (blob.properties or {}).get(NDV)
-                for blob in file.blob_metadata
-                if blob.type == THETA_V1 and len(blob.fields) == 1
-            }
-            same = all(
-                stated.get(field_id) == _ndv(state, field_id) for field_id in _current(table, snapshot, state)
-            )
-            return same and _is_there(table, file.statistics_path)
+            return is_said(table, snapshot, state, file) and _is_there(table, file.statistics_path)
     return False
+
+
+def is_said(table: IcebergTable, snapshot: Snapshot, state: State, file: StatisticsFile) -> bool:
+    """Whether a statistics file says what the state says, as far as the table's metadata tells."""
+    stated = {
+        blob.fields[0]: (blob.properties or {}).get(NDV)
+        for blob in file.blob_metadata
+        if blob.type == THETA_V1 and len(blob.fields) == 1
+    }
+    return all(stated.get(field_id) == _ndv(state, field_id) for field_id in _current(table, snapshot, state))
 
 
 def _is_there(table: IcebergTable, path: str) -> bool:

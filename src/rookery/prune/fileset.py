@@ -19,7 +19,7 @@ from rookery.prune.kept import Kept
 from rookery.store import Index, Segment, State, Store
 from rookery.store.live import Live, live_files
 from rookery.store.state import read_state
-from rookery.store.zone_map import FILE_COLUMNS, column_of
+from rookery.store.zone_map import FILE_COLUMNS, ZoneMap, column_of
 from rookery.tables.iceberg import IcebergTable
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,7 @@ class FileSet:
         self.notes: list[str] = []
         self._bounds: dict[tuple[int, str], Bounds] = {}
         self._opened: dict[int, Segment] = {}
+        self._fresh_zone: ZoneMap | None = None
         known, first = self._number(live)
         self._homes = known[first]
         new = ~self._is_known(live, known)
@@ -145,6 +146,11 @@ class FileSet:
         """How much has been read of the segments so far, by whoever."""
         return sum(segment.bytes_read for segment in list(self._opened.values()))
 
+    def expect_all_columns(self) -> None:
+        """Say that the bounds of many columns will be asked for: manifests' maps are then walked once."""
+        if self._fresh_zone is None:
+            self._fresh_zone = ZoneMap.of(self._fresh)
+
     def bounds(self, field: Field) -> Bounds:
         """Return between what a column's values lie in each file."""
         key = (field.id, field.type)
@@ -153,7 +159,8 @@ class FileSet:
                 _taken(self.segment(place.segment).zone_column(field.id), place.ordinals)
                 for place in self._home_places
             ]
-            parts.append(column_of(self._fresh, field.id))
+            fresh = self._fresh_zone
+            parts.append(column_of(self._fresh, field.id) if fresh is None else fresh.column(field.id))
             self._bounds[key] = _bounds(field.type, pa.concat_tables(parts))
         return self._bounds[key]
 

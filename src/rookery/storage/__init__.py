@@ -1,6 +1,7 @@
 """Files anywhere: sources that read and count ranges, sinks that appear whole or not at all."""
 
 from rookery.storage.file import SourceFile
+from rookery.storage.listing import Listed, list_folder
 from rookery.storage.location import local_path, scheme_of, shown, without_secrets
 from rookery.storage.open import Readable, Writable, create_sink, list_files, open_source
 from rookery.storage.passing import PassingSource
@@ -12,6 +13,7 @@ __all__ = [
     "BytesSink",
     "BytesSource",
     "InputFile",
+    "Listed",
     "LocalSink",
     "LocalSource",
     "PassingSource",
@@ -23,6 +25,7 @@ __all__ = [
     "Writable",
     "create_sink",
     "list_files",
+    "list_folder",
     "local_path",
     "open_source",
     "scheme_of",

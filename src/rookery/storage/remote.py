@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import IO, Any
 
 import fsspec
@@ -13,6 +15,7 @@ from pyiceberg.io import SCHEMA_TO_FILE_IO, OutputFile, load_file_io
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from rookery.model import RookeryError, StorageError
+from rookery.storage.listing import Listed
 from rookery.storage.location import scheme_of, shown, without_secrets
 from rookery.storage.sink import SpooledSink
 from rookery.storage.source import InputFile, InputStream, Source
@@ -183,3 +186,40 @@ def _list_by_arrow(url: str, properties: Mapping[str, str]) -> list[str]:
     found = filesystem.get_file_info(FileSelector(path, recursive=True))
     base = url.removesuffix(path)
     return sorted(base + info.path for info in found if info.type is FileType.File)
+
+
+def list_details(url: str, properties: Mapping[str, str], recursive: bool) -> list[Listed]:
+    """Return the files below a URL with sizes and times of writing; none if there is nothing there."""
+    with _said_plainly(url, "listed"):
+        if scheme_of(url) in SCHEMA_TO_FILE_IO:
+            io = PyArrowFileIO(dict(properties))
+            scheme, authority, path = io.parse_location(url, dict(properties))
+            selector = FileSelector(path, allow_not_found=True, recursive=recursive)
+            infos = io.fs_by_scheme(scheme, authority).get_file_info(selector)
+            base = url.removesuffix(path)
+            files = [info for info in infos if info.type is FileType.File]
+            # What does not tell its age is as young as can be: nobody clears it away.
+            found = [
+                Listed(base + info.path, info.size or 0, (info.mtime_ns or time.time_ns()) / 1e9)
+                for info in files
+            ]
+        else:
+            found = _details_by_fsspec(url, recursive)
+    return sorted(found, key=lambda file: file.location)
+
+
+def _details_by_fsspec(url: str, recursive: bool) -> list[Listed]:
+    filesystem, path = fsspec.core.url_to_fs(url)
+    infos = filesystem.find(path, maxdepth=None if recursive else 1, detail=True)
+    return [
+        Listed(filesystem.unstrip_protocol(name), int(info["size"]), _seconds(info))
+        for name, info in infos.items()
+    ]
+
+
+def _seconds(info: Mapping[str, Any]) -> float:
+    """When a file was written, by whichever name its file system has for it; now, where it has none."""
+    for key in ("mtime", "LastModified", "last_modified", "created"):
+        if (stated := info.get(key)) is not None:
+            return float(stated.timestamp() if isinstance(stated, datetime) else stated)
+    return time.time()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyiceberg.io import load_file_io
 
 from rookery.model import Place, RookeryError, StorageError
-from rookery.storage import PassingSource, Readable, list_files, local_path, scheme_of
+from rookery.storage import PassingSource, Readable, list_files, list_folder, local_path, scheme_of
 from rookery.store import segment, state
 from rookery.store.declared import Declared, joined
 from rookery.store.seal import DamagedError
@@ -155,9 +155,18 @@ class Store:
             self.open_segment(entry).close()
 
     def collect_garbage(self, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
-        """Delete states whose snapshot is gone, but the newest, and segments that no state names.
+        """Delete what `garbage` names, and return it."""
+        doomed = self.garbage(snapshots, grace=grace)
+        io = load_file_io(dict(self.io_properties), self.location)
+        for name in doomed:
+            with suppress(FileNotFoundError):  # another run has been here
+                io.delete(self.path(name))
+        return doomed
 
-        Nothing younger than *grace* seconds is deleted, except states that a later one of their snapshot
+    def garbage(self, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
+        """Name the states whose snapshot is gone, but the newest, segments that no state names, and torsos.
+
+        Nothing younger than *grace* seconds is named, except states that a later one of their snapshot
         replaces. A state that cannot be read keeps every segment: it may name any of them.
         """
         states = self.states()
@@ -166,12 +175,7 @@ class Store:
         ]
         doomed += _superseded(states)
         kept = [name for _, _, name in states if name not in doomed]
-        doomed = [*dict.fromkeys(doomed), *self._unnamed(kept, grace)]
-        io = load_file_io(dict(self.io_properties), self.location)
-        for name in doomed:
-            with suppress(FileNotFoundError):  # another run has been here
-                io.delete(self.path(name))
-        return doomed + self._sweep(grace)
+        return [*dict.fromkeys(doomed), *self._unnamed(kept, grace), *self._torsos(grace)]
 
     def _unnamed(self, states: list[str], grace: float) -> list[str]:
         """The old segments that none of these states names; the newest names most, so it is asked first."""
@@ -188,20 +192,18 @@ class Store:
             left = [old for old in left if old not in named]
         return left
 
-    def _sweep(self, grace: float) -> list[str]:
-        """Delete what writers that were killed have left under passing names; only local ones do."""
+    def _torsos(self, grace: float) -> list[str]:
+        """What writers that were killed have left under passing names; only local ones do."""
         if scheme_of(self.location) is not None:
             return []
-        folder = local_path(self.location)
-        gone = []
-        for name in os.listdir(folder):
-            path = os.path.join(folder, name)
-            if name.startswith(".") and name.endswith(".tmp"):
-                with suppress(FileNotFoundError):
-                    if os.path.getmtime(path) < time.time() - grace:
-                        os.unlink(path)
-                        gone.append(name)
-        return gone
+        found = list_folder(self.location, recursive=False)
+        return [
+            file.name
+            for file in found
+            if file.name.startswith(".")
+            and file.name.endswith(".tmp")
+            and file.modified < time.time() - grace
+        ]
 
     def _make_folder(self) -> None:
         if scheme_of(self.location) is None:

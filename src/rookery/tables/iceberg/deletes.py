@@ -66,7 +66,7 @@ def _reach(
     """The data files that a delete file may apply to, after the rules of the specification."""
     number = row["sequence_number"]
     assert isinstance(number, int)
-    target = row["referenced_data_file"] or (_single_target(row) if row["content"] == _POSITION else None)
+    target = single_target(row)
     if target is not None:
         index = paths.get(str(target))
         return [index] if index is not None and sequence[index] <= number else []
@@ -78,10 +78,12 @@ def _reach(
     return reached
 
 
-def _single_target(row: Mapping[str, object]) -> str | None:
-    """The one data file of a position delete file, where its bounds name a single path."""
-    lower = dict(row["lower_bounds"] or ()).get(_PATH_FIELD)  # type: ignore[call-overload]
-    upper = dict(row["upper_bounds"] or ()).get(_PATH_FIELD)  # type: ignore[call-overload]
+def single_target(row: Mapping[str, Any]) -> str | None:
+    """Return the one data file that a delete file is of: it names it, or its bounds of paths do."""
+    if row["referenced_data_file"] or row["content"] != _POSITION:
+        return row["referenced_data_file"]  # type: ignore[no-any-return]
+    lower = dict(row["lower_bounds"] or ()).get(_PATH_FIELD)
+    upper = dict(row["upper_bounds"] or ()).get(_PATH_FIELD)
     return lower.decode() if lower is not None and lower == upper else None
 
 

@@ -22,6 +22,7 @@ class IcebergTable:
     def __init__(self, name: TableName, table: Table) -> None:
         self.name = name
         self.table = table
+        self._manifests: dict[int, list[Manifest]] = {}  # by snapshot: they never change
 
     @property
     def location(self) -> str:
@@ -106,9 +107,11 @@ class IcebergTable:
 
     def manifests(self, snapshot: Snapshot) -> list[Manifest]:
         """Return a snapshot's manifests, of data and of deletes."""
-        found = self.table.snapshot_by_id(snapshot.id)
-        assert found is not None
-        return read_manifest_list(self.io, found.manifest_list)
+        if snapshot.id not in self._manifests:
+            found = self.table.snapshot_by_id(snapshot.id)
+            assert found is not None
+            self._manifests[snapshot.id] = read_manifest_list(self.io, found.manifest_list)
+        return self._manifests[snapshot.id]
 
     @cached_property
     def unpartitioned_specs(self) -> frozenset[int]:

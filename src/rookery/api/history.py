@@ -1,0 +1,84 @@
+"""The history of runs: what was done to tables, why, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rookery.maintain.database import history_url
+from rookery.maintain.history import History, RunRecord
+from rookery.maintain.steps import Outcome, StepReport
+from rookery.model import Sheet, SheetReport, UsageError, in_bytes, thousands
+from rookery.tables import sqlite_path
+
+LIMIT = 20
+_HEADER = ("began (UTC)", "table", "outcome", "took", "step", "came of it", "before → after", "bytes", "why")
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryReport(SheetReport):
+    """Runs, newest first."""
+
+    runs: tuple[RunRecord, ...]
+
+    def sheets(self) -> Sequence[Sheet]:
+        """One sheet, a line a step that was needed; a run's own words stand in its first line."""
+        if not self.runs:
+            return [
+                Sheet("no runs are recorded", notes=("`rookery maintain` and `rookery watch` record them",))
+            ]
+        rows = tuple(line for run in self.runs for line in _lines(run))
+        title = "1 run" if len(self.runs) == 1 else f"{len(self.runs):,} runs"
+        return [Sheet(title, _HEADER, rows, right=frozenset({3, 7}))]
+
+
+def history(table: str | None = None, *, limit: int = LIMIT, url: str | None = None) -> HistoryReport:
+    """Return the newest runs of all tables, or of those that a name or pattern means."""
+    if limit < 1:
+        raise UsageError(f"{limit} runs cannot be shown", hint="say --limit 1 or more")
+    file = sqlite_path(history_url(url))
+    if file is not None and not file.startswith("file:") and not Path(file).exists():
+        return HistoryReport(())  # looking makes nothing
+    kept = History(url)
+    try:
+        return HistoryReport(tuple(kept.runs(table, limit)))
+    finally:
+        kept.close()
+
+
+def _lines(run: RunRecord) -> list[tuple[str, ...]]:
+    outcome = "running" if run.outcome is None else run.outcome.value
+    first = (f"{run.started:%Y-%m-%d %H:%M:%S}", run.table, outcome, _took(run.seconds))
+    steps = [step for step in run.steps if step.outcome is not Outcome.NOT_NEEDED]
+    lines = [(*first, "", "", "", "", run.cause)]
+    return lines + [("", "", "", _took(step.seconds), *_step(step)) for step in steps]
+
+
+def _step(step: StepReport) -> tuple[str, ...]:
+    outcome = step.outcome.value if step.attempts <= 1 else f"{step.outcome.value}, attempt {step.attempts}"
+    said = step.why if step.error is None else step.error
+    size = in_bytes(step.bytes) if step.bytes else ""
+    return step.step, outcome, changes(step.before, step.after), size, said
+
+
+def changes(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+    """Say which numbers changed, and to what.
+
+    >>> changes({"files": 12, "snapshots": 3}, {"files": 1, "snapshots": 3})
+    'files 12 → 1'
+    """
+    moved = {name: value for name, value in before.items() if name in after and after[name] != value}
+    return ", ".join(
+        f"{name} {_number(name, value)} → {_number(name, after[name])}" for name, value in moved.items()
+    )
+
+
+def _number(name: str, value: float | None) -> str:
+    if name.endswith("bytes"):
+        return in_bytes(value)
+    return thousands(value) if value is None or float(value).is_integer() else f"{value:.3g}"
+
+
+def _took(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:,.1f} s"

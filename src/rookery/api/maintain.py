@@ -1,0 +1,189 @@
+"""`maintain`: what policies want done to tables, planned or done."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from rookery.api.lake import Lake, connect
+from rookery.api.watch import leases_of
+from rookery.maintain.choosing import PolicySet
+from rookery.maintain.history import History
+from rookery.maintain.pipeline import maintain_table, refuse, steps_named
+from rookery.maintain.policy import Policy
+from rookery.maintain.policy_file import find_policies
+from rookery.maintain.recording import Record, recorded
+from rookery.maintain.steps import Outcome, StepReport, Subject, TableRun
+from rookery.model import RookeryError, Sheet, SheetReport, TableName, in_bytes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ALL = "*"
+ASKED_FOR = "asked for"
+Tell = Callable[[str], None]
+_HEADER = ("step", "outcome", "why", "files", "bytes", "before → after", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainReport(SheetReport):
+    """What became of each table."""
+
+    tables: tuple[TableRun, ...]
+    dry_run: bool = False
+
+    @property
+    def has_findings(self) -> bool:  # type: ignore[override]
+        """Whether some table failed."""
+        return any(run.outcome in (Outcome.FAILED, Outcome.STOPPED) for run in self.tables)
+
+    def sheets(self) -> Sequence[Sheet]:
+        """A sheet a table, a line a step."""
+        return [_sheet(run) for run in self.tables]
+
+
+def _sheet(run: TableRun) -> Sheet:
+    title = f"{run.table}: {run.outcome}" + (f" in {run.seconds:.1f} s" if run.steps else "")
+    notes = [run.note] if run.note else []
+    for step in run.steps:
+        if step.error is not None:
+            notes.append(f"{step.step} failed: {step.error}")
+            notes += [f"hint: {step.hint}"] if step.hint else []
+    if not run.steps:
+        return Sheet(title, notes=tuple(notes))
+    rows = tuple(map(_row, run.steps))
+    return Sheet(title, _HEADER, rows, tuple(notes), right=frozenset({3, 4, 6}))
+
+
+def _row(step: StepReport) -> tuple[str, ...]:
+    done = step.outcome in (Outcome.DONE, Outcome.PLANNED)
+    attempts = f" (attempt {step.attempts})" if step.attempts > 1 else ""
+    return (
+        step.step,
+        step.outcome.value + attempts,
+        step.why,
+        f"{step.files:,}" if done else "–",
+        in_bytes(step.bytes) if done else "–",
+        _change(step),
+        f"{step.seconds:.1f}",
+    )
+
+
+def _change(step: StepReport) -> str:
+    parts = [
+        f"{name} {_number(name, value)}"
+        + (f" → {_number(name, step.after[name])}" if name in step.after else "")
+        for name, value in step.before.items()
+    ]
+    return ", ".join(parts) or "–"
+
+
+def _number(name: str, value: float) -> str:
+    return in_bytes(value) if name == "bytes" else f"{value:,.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How tables are maintained."""
+
+    only: tuple[str, ...] = ()  # steps; none: all
+    dry_run: bool = False
+    forced: bool = False
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    clock: Callable[[], float] = time.time
+
+
+def maintain(
+    lake: Lake | None = None,
+    patterns: Sequence[str] = (ALL,),
+    *,
+    only: Sequence[str] = (),
+    dry_run: bool = False,
+    yes: bool = False,
+    policy: str | os.PathLike[str] | None = None,
+    history: str | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    clock: Callable[[], float] = time.time,
+    tell: Tell = lambda said: None,
+) -> MaintainReport:
+    """Do to the tables that patterns name what their policies want; with *dry_run*, say what that would be.
+
+    Policies are read, and what they ask for is refused where it must be, before anything is done. What fails
+    for one table does not keep the others waiting. A dry run starts no Spark, and leaves no record.
+    """
+    lake = lake or connect()
+    steps_named(only)
+    order = Order(tuple(only), dry_run, yes, master, conf or {}, clock)
+    found = _tables(lake, patterns or (ALL,), find_policies(policy))
+    for table in found:
+        if table.policy is not None:
+            refuse(table.policy, forced=yes)
+    kept = None if dry_run else History(history)
+    try:
+        runs = []
+        for table in found:
+            tell(str(table.name))
+            runs.append(_maintained(lake, table, order, kept))
+        return MaintainReport(tuple(runs), dry_run)
+    finally:
+        if kept is not None:
+            kept.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table to maintain, and what it is leased by; without a policy, why it has none."""
+
+    name: TableName
+    policy: Policy | None = None
+    key: str = ""
+    error: str | None = None
+
+
+def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet) -> list[_Table]:
+    """Return the tables that patterns name; one that a pattern happens upon may be broken, or gone by now."""
+    named = {name: pattern for pattern in patterns for name in lake.find(pattern)}
+    found = []
+    for name, pattern in named.items():
+        try:
+            loaded = lake.load(name)
+            chosen = policies.policy_of(name, loaded.properties).policy
+            found.append(_Table(name, chosen, str(loaded.metadata.table_uuid)))
+        except RookeryError as error:
+            if not any(sign in pattern for sign in "*?["):
+                raise
+            found.append(_Table(name, error=error.message))
+    return found
+
+
+def _maintained(lake: Lake, table: _Table, order: Order, history: History | None) -> TableRun:
+    if table.policy is None:
+        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=table.error)
+    subject = subject_of(lake, table.name, table.policy, order)
+
+    def work(record: Record | None = None) -> TableRun:
+        return maintain_table(subject, only=order.only, dry_run=order.dry_run, cause=ASKED_FOR, record=record)
+
+    try:
+        if history is None:
+            return work()
+        with leases_of(lake, history).hold(table.key):
+            return recorded(history, str(table.name), ASKED_FOR, work)
+    except RookeryError as error:
+        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=error.message)
+
+
+def subject_of(lake: Lake, name: TableName, policy: Policy, order: Order) -> Subject:
+    """Return a table as the pipeline takes it; Spark is started by the first step that needs it."""
+
+    @cache
+    def spark() -> SparkSession:
+        return lake.spark(master=order.master, conf=order.conf)
+
+    return Subject(name, lambda: lake.open(name), spark, policy, order.clock, order.forced)

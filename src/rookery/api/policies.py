@@ -1,0 +1,75 @@
+"""Policies: what is wanted of a table and who says so, and whether a policy file is sound."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rookery.api.lake import Lake, connect
+from rookery.maintain.choosing import risky
+from rookery.maintain.policy_file import find_policies
+from rookery.maintain.settings import SETTINGS
+from rookery.model import Sheet, SheetReport
+
+
+@dataclass(frozen=True, slots=True)
+class SettingView:
+    """A setting of a table's policy: as it is written, and where."""
+
+    setting: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReport(SheetReport):
+    """The policy of a table."""
+
+    table: str
+    settings: tuple[SettingView, ...]
+    risks: tuple[str, ...] = ()  # what `maintain` refuses to do without --yes
+
+    def sheets(self) -> Sequence[Sheet]:
+        """One sheet, a line a setting."""
+        rows = tuple((each.setting, each.value, each.source) for each in self.settings)
+        notes = tuple(f"{risk}; `rookery maintain` asks for --yes" for risk in self.risks)
+        return [Sheet(self.table, ("setting", "value", "source"), rows, notes)]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCheck(SheetReport):
+    """A policy file that is sound; without a name, there is none."""
+
+    file: str | None
+    rules: int
+    settings: int
+
+    def sheets(self) -> Sequence[Sheet]:
+        """One line."""
+        if self.file is None:
+            return [Sheet("there is no policy file; each table has its properties, and the defaults")]
+        rules = "1 rule" if self.rules == 1 else f"{self.rules:,} rules"
+        settings = "1 setting" if self.settings == 1 else f"{self.settings:,} settings"
+        return [Sheet(f"{self.file} is sound: {rules}, {settings}")]
+
+
+def show_policy(
+    table: str, lake: Lake | None = None, *, policy: str | os.PathLike[str] | None = None
+) -> PolicyReport:
+    """Return the policy of a table: each setting, and where it comes from. No Spark is needed."""
+    lake = lake or connect()
+    policies = find_policies(policy)
+    name = lake.table_name(table)
+    chosen = policies.policy_of(name, lake.load(name).properties)
+    views = tuple(
+        SettingView(each.key, chosen.texts[each.key], str(chosen.sources[each.key])) for each in SETTINGS
+    )
+    return PolicyReport(str(name), views, tuple(risky(chosen.policy)))
+
+
+def check_policies(policy: str | os.PathLike[str] | None = None) -> PolicyCheck:
+    """Load a policy file, the default one if none is named; what is wrong with it is raised."""
+    policies = find_policies(policy)
+    rules = [rule for rule in policies.rules if rule.selector is not None]
+    return PolicyCheck(policies.file, len(rules), sum(len(rule.settings) for rule in policies.rules))

@@ -1,0 +1,78 @@
+"""`status`: how tables stand, from metadata alone, and which of them need care most."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rookery.api.lake import Lake
+from rookery.api.status_sheets import details_of, overview, parts_of
+from rookery.maintain.choosing import PolicySet
+from rookery.maintain.status import TableStatus, table_status
+from rookery.model import RookeryError, Sheet, SheetReport, TableName
+
+ALL = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A table whose status cannot be told."""
+
+    table: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport(SheetReport):
+    """How tables stand, those that need care most first."""
+
+    tables: tuple[TableStatus, ...]
+    failed: tuple[Failure, ...] = ()
+
+    @property
+    def has_findings(self) -> bool:  # type: ignore[override]
+        """Whether something is below its policy, or cannot be told."""
+        return bool(self.failed) or any(table.breaches for table in self.tables)
+
+    def sheets(self) -> Sequence[Sheet]:
+        """One sheet for many tables; for a single one all that is known of it."""
+        failed = tuple(f"{failure.table}: {failure.error}" for failure in self.failed)
+        if len(self.tables) == 1:
+            parts = details_of(self.tables[0])
+            return [*parts[:-1], replace(parts[-1], notes=(*parts[-1].notes, *failed))]
+        details = [sheet for table in self.tables if table.columns for sheet in parts_of(table)]
+        return [overview(self.tables, failed), *details]
+
+
+def status(
+    lake: Lake,
+    patterns: Sequence[str] = (ALL,),
+    *,
+    policies: PolicySet | None = None,
+    columns: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> StatusReport:
+    """Return how the tables stand that the patterns name; no data is read, and no Spark is started."""
+    chosen = policies or PolicySet()
+    found: list[TableStatus] = []
+    failed: list[Failure] = []
+    names = dict.fromkeys(name for pattern in patterns or (ALL,) for name in lake.find(pattern))
+    for name in names:
+        try:
+            found.append(status_of(lake, name, chosen, columns=columns, now=clock()))
+        except RookeryError as error:
+            if len(names) == 1:
+                raise
+            failed.append(Failure(str(name), str(error)))
+    found.sort(key=lambda each: (each.score.total, each.table))
+    return StatusReport(tuple(found), tuple(failed))
+
+
+def status_of(
+    lake: Lake, name: TableName, policies: PolicySet, *, now: float, columns: bool = False
+) -> TableStatus:
+    """Return how one table stands."""
+    table, store = lake.open(name)
+    policy = policies.policy_of(name, table.table.properties).policy
+    return table_status(table, store, policy, now=now, columns=columns)

@@ -1,0 +1,214 @@
+"""How the status of tables is laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from rookery.maintain.beside import Beside
+from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
+from rookery.model import Sheet, in_bytes, thousands
+
+
+def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
+    """Return a sheet with a line a table."""
+    below = sum(bool(table.breaches) for table in tables)
+    return Sheet(
+        f"{len(tables):,} tables, {below:,} below their policy",
+        (
+            "table",
+            "score",
+            "statistics",
+            "behind",
+            "health",
+            "drift",
+            "files",
+            "size",
+            "small",
+            "deleted",
+            "needs",
+        ),
+        tuple(
+            (
+                table.table,
+                f"{table.score.total:.0f}",
+                table.statistics.freshness.value,
+                thousands(table.statistics.snapshots_behind),
+                f"{table.statistics.health:.2f}",
+                span(table.drift_low, table.drift_high),
+                thousands(table.layout.files),
+                in_bytes(table.layout.bytes),
+                thousands(table.layout.small_files),
+                f"{sum(kind.share for kind in table.layout.deletes):.1%}",
+                "; ".join(table.breaches) or "–",
+            )
+            for table in tables
+        ),
+        failed,
+        frozenset({1, 3, 4, 5, 6, 7, 8, 9}),
+    )
+
+
+def span(low: float | None, high: float | None) -> str:
+    """A drift as people read it.
+
+    >>> span(0.0, 0.125), span(0.5, None), span(0.0, 0.0)
+    ('0–13%', '50% or more', '0%')
+    """
+    if low is None:
+        return "–"
+    if high is None:
+        return f"{low:.0%} or more"
+    return f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low * 100:.0f}–{high:.0%}"
+
+
+def details_of(table: TableStatus) -> list[Sheet]:
+    """Return all that is known of a table; its score comes last."""
+    notes = tuple(f"below policy: {breach}" for breach in table.breaches) or ("nothing is below its policy",)
+    hints = tuple(f"{sight.engine}: {sight.hint}" for sight in table.sights if sight.hint)
+    score = Sheet(
+        f"score {table.score.total:.0f} of 100",
+        ("part", "value", "weight", "why"),
+        tuple((part.name, f"{part.value:.2f}", f"{part.weight:.2f}", part.why) for part in table.score.parts),
+        (*notes, *hints),
+        frozenset({1, 2}),
+    )
+    size = f"{table.layout.rows:,} rows in {table.layout.files:,} files"
+    head = Sheet(
+        f"{table.table}: {size}, statistics {_age(table)}",
+        ("what", "is"),
+        (*_of_statistics(table), *_of_layout(table), *_of_beside(table.beside)),
+    )
+    return [head, *parts_of(table), score]
+
+
+def _age(table: TableStatus) -> str:
+    found = table.statistics
+    if found.snapshots_behind:
+        return f"{found.freshness.value}, {found.snapshots_behind} snapshots behind"
+    return found.freshness.value
+
+
+def _of_statistics(table: TableStatus) -> list[tuple[str, str]]:
+    found = table.statistics
+    changes = found.changes
+    files = f"+{changes.files_added:,} −{changes.files_removed:,} files"
+    rows = f"+{changes.rows_added:,} −{changes.rows_removed:,} rows"
+    seen = [
+        (
+            f"{sight.engine} sees",
+            f"{sight.columns} of {sight.of} columns{'' if sight.current else ', not of now'}",
+        )
+        for sight in table.sights
+    ]
+    return [
+        ("health", f"{found.health:.2f} ({found.changed_rows:,} of {found.rows:,} rows changed)"),
+        ("causes", ", ".join(cause.value for cause in found.causes) or "–"),
+        ("since then", f"{files}, {rows}"),
+        ("covered", f"{found.covered:.0%} of rows"),
+        ("drift", span(table.drift_low, table.drift_high)),
+        *seen,
+    ]
+
+
+def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
+    lies = table.layout
+    sizes = f"{lies.small_files:,} small, {lies.right_files:,} right, {lies.large_files:,} large"
+    each = f"{lies.files_per_partition:.1f} files each, {lies.files_in_largest:,} at most"
+    manifests = f"{lies.data_manifests:,} of data, {lies.delete_manifests:,} of deletes"
+    refs = f"{lies.branches:,} branches, {lies.tags:,} tags"
+    old = f"{table.expirable_snapshots:,} past their time"
+    lines = [
+        ("files", f"{sizes}; target {in_bytes(lies.target_size)}, all {in_bytes(lies.bytes)}"),
+        ("partitions", f"{lies.partitions:,}; {each}; skew {lies.skew:.1f}"),
+        ("manifests", f"{manifests}, {in_bytes(lies.manifest_bytes)}; {lies.small_manifests:,} small"),
+        ("snapshots", f"{lies.snapshots:,} since {_when(lies.oldest_ms)}; {old}; {refs}"),
+    ]
+    lines += [
+        (kind.kind, f"{kind.files:,} files, {in_bytes(kind.bytes)}, {kind.rows:,} rows ({kind.share:.1%})")
+        for kind in lies.deletes
+    ]
+    if lies.dangling_deletes:
+        lines.append(("dangling", f"{lies.dangling_deletes:,} deletes apply to no data"))
+    if lies.sort is not None:
+        depth = "bounds do not tell how files keep to it"
+        if lies.sort.depth is not None:
+            depth = f"{lies.sort.depth:.1f} files overlap on average, {lies.sort.depth_most} at most"
+        lines.append(("sort order", f"{lies.sort.order}; {depth}"))
+    return lines
+
+
+def _of_beside(near: Beside) -> list[tuple[str, str]]:
+    replaced = f"{near.replaced_files:,} replaced ({in_bytes(near.replaced_bytes)})"
+    orphaned = f"{near.orphaned_files:,} orphaned ({in_bytes(near.orphaned_bytes)})"
+    states = f"{near.states:,} states ({in_bytes(near.state_bytes)})"
+    return [
+        ("statistics files", f"{near.statistics_files:,} registered, {replaced}, {orphaned}"),
+        ("kept beside", f"{states}, {near.segments:,} segments ({in_bytes(near.segment_bytes)})"),
+    ]
+
+
+def _when(moment_ms: int | None) -> str:
+    if moment_ms is None:
+        return "–"
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def parts_of(table: TableStatus) -> list[Sheet]:
+    """Return the sheets of a table's columns and indexes."""
+    sheets = []
+    if table.columns:
+        sheets.append(
+            Sheet(
+                f"columns of {table.table}",
+                (
+                    "column",
+                    "type",
+                    "statistics",
+                    "covered",
+                    "ndv",
+                    "now at least",
+                    "at most",
+                    "drift",
+                    "spark",
+                    "trino",
+                ),
+                tuple(map(_column, table.columns)),
+                right=frozenset({3, 4, 5, 6, 7}),
+            )
+        )
+    if table.indexes:
+        sheets.append(
+            Sheet(
+                f"indexes of {table.table}",
+                ("index", "column", "state", "files", "covered"),
+                tuple(map(_index, table.indexes)),
+                right=frozenset({3, 4}),
+            )
+        )
+    return sheets
+
+
+def _column(column: ColumnStatus) -> tuple[str, ...]:
+    return (
+        column.name,
+        column.type,
+        column.freshness.value,
+        f"{column.covered:.0%}",
+        thousands(column.ndv),
+        thousands(column.ndv_low),
+        thousands(column.ndv_high),
+        span(column.drift_low, column.drift_high),
+        "yes" if column.spark else "no",
+        "yes" if column.trino else "no",
+    )
+
+
+def _index(index: IndexStatus) -> tuple[str, ...]:
+    return (
+        index.kind,
+        index.column,
+        index.freshness.value,
+        thousands(index.files_covered),
+        f"{index.covered:.0%}",
+    )

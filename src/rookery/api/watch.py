@@ -1,0 +1,290 @@
+"""`watch`: tables of a lake kept within their policies, once or for as long as it is let."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyiceberg.catalog import CatalogType
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+from rookery.api.lake import Lake
+from rookery.maintain.alerts import Alerts, Webhook
+from rookery.maintain.choosing import PolicySet
+from rookery.maintain.database import DatabaseError, open_engine
+from rookery.maintain.history import History, Tally
+from rookery.maintain.leases import Leases
+from rookery.maintain.metrics import MetricsServer, render
+from rookery.maintain.pipeline import maintain_table
+from rookery.maintain.policy_file import find_policies
+from rookery.maintain.recording import Record
+from rookery.maintain.status import table_status
+from rookery.maintain.steps import Subject, TableRun
+from rookery.maintain.watch import Pace, Seen, TableGoneError, TableResult, Verdict, Watcher
+from rookery.model import CatalogError, RookeryError, Sheet, SheetReport, TableName, UsageError
+from rookery.store import Store
+from rookery.tables.catalogs import reason_of
+from rookery.tables.iceberg import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+ALL = "*"
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchReport(SheetReport):
+    """What became of the tables that were looked at once."""
+
+    tables: tuple[TableResult, ...]
+    error: str | None = None  # the catalog could not be reached
+
+    @property
+    def has_findings(self) -> bool:  # type: ignore[override]
+        """Whether a table failed, or stays below its policy."""
+        trouble = (Verdict.FAILED, Verdict.BELOW)
+        return self.error is not None or any(table.verdict in trouble for table in self.tables)
+
+    def sheets(self) -> Sequence[Sheet]:
+        """One sheet; a table that is within its policy is only counted."""
+        if self.error is not None:
+            return [Sheet("nothing was looked at", notes=(self.error,))]
+        counts = Counter(table.verdict for table in self.tables)
+        said = ", ".join(f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict])
+        rows = tuple(
+            (
+                table.table,
+                table.verdict.value,
+                f"{table.seconds:,.1f} s",
+                table.cause or "",
+                table.error or "; ".join(table.breaches),
+            )
+            for table in self.tables
+            if table.verdict is not Verdict.WITHIN
+        )
+        header = ("table", "came of it", "took", "why", "left") if rows else ()
+        return [Sheet(f"{len(self.tables):,} tables: {said or 'none'}", header, rows, right=frozenset({2}))]
+
+
+class LakeSite:
+    """A lake as a watcher sees it. Spark is started when the first table is due, and shared by all."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        patterns: Sequence[str] = (),
+        policy: str | os.PathLike[str] | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        spark: Callable[[], SparkSession] | None = None,
+    ) -> None:
+        self._lake = lake
+        self._patterns = tuple(patterns)
+        self._policy = policy
+        self._policies = find_policies(policy)
+        self._said: str | None = None  # of a policy file that turned bad
+        self._clock = clock
+        self._start = spark or lake.spark
+        self._session: SparkSession | None = None
+        self._starting = threading.Lock()
+
+    @property
+    def policies(self) -> PolicySet:
+        """The policies in force."""
+        return self._policies
+
+    def prepare(self) -> None:
+        """Read the policies again; while the file is bad, the last good ones hold."""
+        try:
+            found = find_policies(self._policy)
+        except RookeryError as error:
+            if str(error) != self._said:
+                log.error("%s; the policies from before hold", error)
+            self._said = str(error)
+            return
+        if found != self._policies:
+            log.info("policies were read anew")
+        self._said, self._policies = None, found
+
+    def check(self) -> None:
+        """Refuse a pattern that means nothing now, and names of other catalogs."""
+        for pattern in self._patterns:
+            for name in self._named(pattern):
+                if name.catalog != self._lake.name:
+                    raise UsageError(
+                        f"{name} is of another catalog than {self._lake.name}",
+                        hint=f"watch it with --catalog {name.catalog}",
+                    )
+                if not _is_glob(pattern):
+                    self._lake.load(name)
+
+    def find(self) -> Sequence[TableName]:
+        """Return the tables that the patterns name, each once."""
+        found: dict[TableName, None] = {}
+        for pattern in self._patterns or (ALL,):
+            try:
+                found |= dict.fromkeys(self._named(pattern))
+            except UsageError as error:  # they were there before, or there is no table yet
+                log.info("%s", error)
+        return list(found)
+
+    def _named(self, pattern: str) -> list[TableName]:
+        with self._reaching():
+            return self._lake.find(pattern)
+
+    def answers(self) -> bool:
+        """Whether the catalog can be asked."""
+        try:
+            with self._reaching():
+                self._lake.catalog.list_namespaces()
+        except CatalogError:
+            return False
+        return True
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            yield
+        except RookeryError:
+            raise
+        except Exception as error:  # every kind of catalog raises what its client raises
+            raise CatalogError(
+                f"catalog '{self._lake.name}' does not answer: {reason_of(error, self._lake.properties)}",
+                hint="check its uri and that the server runs; `rookery doctor` looks closer",
+            ) from error
+
+    def look(self, name: TableName) -> Seen:
+        """Return a table with its policy and its status."""
+        table, store = self._open(name)
+        policy = self._policies.policy_of(name, table.table.properties).policy
+        try:
+            status = table_status(table, store, policy, now=self._clock())
+        except Exception:
+            self._open(name)  # says so if the table went while it was looked at
+            raise
+        return Seen(name, str(table.table.metadata.table_uuid), policy, status)
+
+    def _open(self, name: TableName) -> tuple[IcebergTable, Store]:
+        try:
+            return self._lake.open(name)
+        except UsageError as error:
+            if isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
+                raise TableGoneError(str(error)) from error
+            raise
+
+    def maintain(self, seen: Seen, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+        """Run the pipeline on a table."""
+        subject = Subject(
+            seen.name, lambda: self._lake.open(seen.name), self._spark, seen.policy, self._clock
+        )
+        return maintain_table(subject, cause=cause, stop=stop, record=record)
+
+    def _spark(self) -> SparkSession:
+        with self._starting:
+            if self._session is None:
+                self._session = self._start()
+            return self._session
+
+
+def _is_glob(pattern: str) -> bool:
+    return any(sign in pattern for sign in "*?[")
+
+
+def leases_of(lake: Lake, history: History) -> Leases:
+    """The leases of a lake: in the catalog's own database if it has one, else beside the history."""
+    if lake.config.type is CatalogType.SQL:
+        return Leases(open_engine(lake.properties["uri"], own=False))
+    return Leases(history.engine)
+
+
+def watch(
+    lake: Lake,
+    patterns: Sequence[str] = (),
+    *,
+    once: bool = False,
+    policy: str | os.PathLike[str] | None = None,
+    history: str | None = None,
+    pace: Pace | None = None,
+    metrics: tuple[str, int] | None = None,
+    webhook: str | None = None,
+) -> WatchReport:
+    """Keep tables within their policies: once, or until a signal says to stop."""
+    site = LakeSite(lake, patterns, policy)
+    stopped = threading.Event()
+    alerts = Alerts(Webhook(webhook, stopped.wait) if webhook else None)
+    kept = History(history)
+    kept.close_interrupted()
+    watcher = Watcher(site, kept, leases_of(lake, kept), pace or Pace(), alerts)
+    with ExitStack() as stack:
+        stack.callback(kept.close)
+        stack.enter_context(_signals(watcher, stopped))
+        if metrics is not None:
+            server = MetricsServer(metrics, _scraped(watcher, kept), lambda: watcher.healthy)
+            stack.enter_context(server)
+            log.info("metrics are at http://%s:%d/metrics", metrics[0], server.port)
+        return _watched(watcher, site, once)
+
+
+def _watched(watcher: Watcher, site: LakeSite, once: bool) -> WatchReport:
+    try:
+        watcher.patiently(site.check)
+        if once:
+            return WatchReport(tuple(watcher.once()))
+    except CatalogError as error:
+        log.error("%s", error)
+        if once:
+            return WatchReport((), str(error))
+    watcher.run()
+    return WatchReport(())
+
+
+def _scraped(watcher: Watcher, history: History) -> Callable[[], str]:
+    """What a scrape is answered with; while the history cannot be read, counts stay as they were."""
+    last = Tally()
+
+    def text() -> str:
+        nonlocal last
+        try:
+            last = history.tally()
+        except DatabaseError as error:
+            log.warning("history could not be read: %s", error)
+        return render(watcher.statuses(), last)
+
+    return text
+
+
+@contextmanager
+def _signals(watcher: Watcher, stopped: threading.Event) -> Iterator[None]:
+    """Let the first signal stop the watcher, and a second one do what it did before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may; whoever runs us in another calls for a stop in another way
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def stop(number: int, _: object) -> None:
+        restore()
+        watcher.stop()
+        stopped.set()
+
+    for number in _SIGNALS:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        restore()
+        stopped.set()

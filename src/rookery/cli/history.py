@@ -1,0 +1,38 @@
+"""`rookery history`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rookery.cli.render import show
+from rookery.cli.settings import settings_of
+
+HistoryUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--history",
+        metavar="URL",
+        help="Where runs are recorded: a database URL; SQLite in Rookery's home by default. "
+        "$ROOKERY_HISTORY says it too.",
+    ),
+]
+
+
+def history(
+    context: typer.Context,
+    table: Annotated[
+        str | None,
+        typer.Argument(metavar="[TABLE]", help="A table by its name, or a pattern such as 'db.*'."),
+    ] = None,
+    limit: Annotated[int, typer.Option(help="At most so many runs.")] = 20,
+    url: HistoryUrl = None,
+) -> None:
+    """Show the runs of `maintain` and `watch`, newest first.
+
+    Each with what set it off, its steps, what was before and after, how long it took, bytes and errors.
+    """
+    from rookery.api.history import history as runs_of  # brings SQLAlchemy
+
+    show(runs_of(table, limit=limit, url=url), settings_of(context))

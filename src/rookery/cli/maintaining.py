@@ -1,0 +1,58 @@
+"""`rookery maintain`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rookery.cli.render import plain, show, talk
+from rookery.cli.settings import PolicyFile, settings_of
+from rookery.cli.statistics import pairs
+
+
+def maintain(
+    context: typer.Context,
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATTERN]…", help="Tables by name, or patterns; all by default."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would be done, and why, and stop; no Spark is started."),
+    ] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Only this step; may be repeated.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do what is refused otherwise: no retention, or in quiet hours.")
+    ] = False,
+    policy: PolicyFile = None,
+    history: Annotated[
+        str | None, typer.Option(help="Database of runs, as a URL; SQLite in Rookery's home by default.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(help="Spark's master; local by default.")] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")
+    ] = None,
+) -> None:
+    """Do to tables what their policies want, with Iceberg's own procedures, and verify each step.
+
+    The steps, in their order: expire snapshots, remove orphan files, rewrite data files, rewrite deletes,
+    rewrite manifests, refresh statistics, clean up. A step that fails stops those that rest upon it, and no
+    other table; the exit code is then 1. A run that was interrupted is finished by the next.
+    """
+    from rookery.api.maintain import maintain as run  # brings PyIceberg
+
+    settings = settings_of(context)
+    report = run(
+        settings.lake(),
+        patterns or ("*",),
+        only=only or (),
+        dry_run=dry_run,
+        yes=yes,
+        policy=policy,
+        history=history,
+        master=master,
+        conf=pairs(conf or []),
+        tell=lambda said: talk().print(plain(said), style="dim"),
+    )
+    show(report, settings)

@@ -1,0 +1,46 @@
+"""`rookery policy`: show and check."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rookery.cli.render import show
+from rookery.cli.settings import settings_of
+
+app = typer.Typer(no_args_is_help=True, help="See what is wanted of tables, and check what is written.")
+
+
+@app.command("show")
+def show_(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")],
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The policy file; else $ROOKERY_POLICY, else ./rookery.yaml."),
+    ] = None,
+) -> None:
+    """Show the policy of a table: each setting, its value as it is written, and where it comes from.
+
+    A table property wins over a rule for the table, that over a pattern, a namespace, a catalog, the file's
+    defaults, and Rookery's own.
+    """
+    from rookery.api.policies import show_policy  # brings PyIceberg
+
+    settings = settings_of(context)
+    show(show_policy(table, settings.lake(), policy=policy), settings)
+
+
+@app.command("check")
+def check(
+    context: typer.Context,
+    policy: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help="The policy file; else $ROOKERY_POLICY, else ./rookery.yaml."),
+    ] = None,
+) -> None:
+    """Check a policy file, and say how many rules it has; what is wrong with it is said with its line."""
+    from rookery.api.policies import check_policies  # brings PyIceberg
+
+    show(check_policies(policy), settings_of(context))

@@ -1,0 +1,37 @@
+"""`rookery status`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from rookery.cli.render import show
+from rookery.cli.settings import Output, PolicyFile, settings_of
+
+
+def status(
+    context: typer.Context,
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATTERN]…", help="Tables by name, or patterns; all by default."),
+    ] = None,
+    columns: Annotated[bool, typer.Option("--columns", help="Show every column and index too.")] = False,
+    policy: PolicyFile = None,
+) -> None:
+    """Show how tables stand: whether their statistics are current, who sees them, how files and deletes lie.
+
+    Reads metadata only, and starts no Spark. Tables that need care most come first; the exit code is 1 where
+    something is below its policy.
+    """
+    from rookery.api.status import status as look  # brings PyIceberg
+    from rookery.maintain.metrics import render
+    from rookery.maintain.policy_file import find_policies
+
+    settings = settings_of(context)
+    report = look(settings.lake(), patterns or ("*",), policies=find_policies(policy), columns=columns)
+    if settings.output is Output.PROMETHEUS:
+        sys.stdout.write(render(report.tables, ()))
+        raise typer.Exit(1 if report.has_findings else 0)
+    show(report, settings)

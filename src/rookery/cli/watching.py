@@ -1,0 +1,78 @@
+"""`rookery watch`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rookery.cli.history import HistoryUrl
+from rookery.cli.render import show
+from rookery.cli.settings import PolicyFile, settings_of
+from rookery.model import UsageError
+
+
+def watch(
+    context: typer.Context,
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TABLE…]", help="Tables by name, or patterns such as 'db.*'; all by default."
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Look at each table once, and exit.")] = False,
+    every: Annotated[str, typer.Option(metavar="TIME", help="How often to look: 90s, 5m, 1h.")] = "5m",
+    jobs: Annotated[int, typer.Option(help="So many tables at once.")] = 2,
+    policy: PolicyFile = None,
+    history: HistoryUrl = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Offer /metrics and /healthz there.")
+    ] = None,
+    webhook: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Tell it of tables that fail or stay below policy. $ROOKERY_WEBHOOK says it too.",
+            envvar="ROOKERY_WEBHOOK",
+            show_envvar=False,
+        ),
+    ] = None,
+    log_format: Annotated[
+        str, typer.Option("--log-format", metavar="text|json", help="How to write the log.")
+    ] = "text",
+    patience: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to wait for a catalog that does not answer.")
+    ] = "60s",
+) -> None:
+    """Keep tables within their policies, until told to stop by SIGTERM or Ctrl-C.
+
+    Tables that are below their policy, or whose schedule has come, are maintained: several at once, each by
+    one run at a time however many watchers there are. With --once, each table is looked at once, for cron,
+    Airflow or Dagster; the exit code is 1 if a table failed or stays below its policy.
+    """
+    from rookery.api.watch import watch as keep  # brings PyIceberg
+    from rookery.maintain.logs import LogFormat, logging_to
+    from rookery.maintain.metrics import parse_address
+    from rookery.maintain.times import parse_duration
+    from rookery.maintain.watch import Pace
+
+    settings = settings_of(context)
+    if log_format not in list(LogFormat):
+        raise UsageError(f"there is no log format '{log_format}'", hint="say text or json")
+    interval, wait = parse_duration(every).total_seconds(), parse_duration(patience).total_seconds()
+    if interval <= 0 or wait < 0 or jobs < 1:
+        raise UsageError("--every and --jobs must be above zero, --patience not below", hint="leave them out")
+    address = parse_address(metrics) if metrics is not None else None
+    with logging_to(None, LogFormat(log_format)):
+        report = keep(
+            settings.lake(),
+            tables or (),
+            once=once,
+            policy=policy,
+            history=history,
+            pace=Pace(interval, jobs, wait),
+            metrics=address,
+            webhook=webhook,
+        )
+    if once:
+        show(report, settings)

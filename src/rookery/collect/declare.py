@@ -1,0 +1,110 @@
+"""Declaring indexes on a table, and taking them back: nothing is read or written but the state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from rookery.model import Field, Snapshot, UsageError, column_named, thousands
+from rookery.prune.forms import SUPPORTED
+from rookery.sketch.typing import base_type
+from rookery.store import FILES_SCHEMA, Declared, Index, IndexKind, State, StateIndex, Store
+from rookery.tables.iceberg import IcebergTable
+
+DEFAULT_FPP = 0.001
+LOWEST_FPP = 1e-6  # a lower one takes more than twice the space, and files are seldom so many
+MOST_BITMAP_VALUES = 1000
+_INSIDE = " in a list or map"
+_KINDS = ", ".join(kind.value for kind in IndexKind)
+
+
+def declare(table: IcebergTable, store: Store, kind: str, column: str, fpp: float | None = None) -> None:
+    """Declare an index; declaring it again with another rate replaces it."""
+    if kind not in list(IndexKind):
+        raise UsageError(f"there is no index '{kind}'", hint=f"the kinds are {_KINDS}")
+    chosen = IndexKind(kind)
+    if fpp is not None and (chosen is not IndexKind.BLOOM or not LOWEST_FPP <= fpp < 1):
+        raise UsageError(
+            f"a false-positive rate of {fpp:g} cannot be had",
+            hint=f"a Bloom index has one, between {LOWEST_FPP:f} and 1, such as {DEFAULT_FPP:g}",
+        )
+    field = _column(table, column)
+    state = newest_state(table, store)
+    if chosen is IndexKind.BITMAP:
+        _check_few_values(field, state)
+    rate = (fpp or DEFAULT_FPP) if chosen is IndexKind.BLOOM else 0.0
+    wanted = Index(chosen, field.id, field.type, rate)
+    _write(table, store, state, declared_on(table, store).adding(wanted, time.time_ns()))
+
+
+def undeclare(table: IcebergTable, store: Store, kind: str, column: str) -> None:
+    """Take an index back; what was built of it goes with its segments."""
+    declared = declared_on(table, store)
+    names = indexed_names(table, declared.indexes)
+    mine = [index for index in declared.indexes if index.kind == kind]
+    found = [index for index in mine if names[index.field_id] == column]
+    found = found or [index for index in mine if names[index.field_id].lower() == column.lower()]
+    if len(found) != 1:
+        raise UsageError(
+            f"{table.name} has no {kind} index on '{column}'", hint="`rookery index list` shows all"
+        )
+    _write(table, store, newest_state(table, store), declared.dropping(found[0], time.time_ns()))
+
+
+def indexed_names(table: IcebergTable, indexes: Sequence[Index]) -> dict[int, str]:
+    """Return what indexed columns are called, by id; a column may be gone, and come back by a rollback."""
+    gone = {index.field_id: f"field {index.field_id}, which is gone" for index in indexes}
+    return gone | {field.id: field.name for field in table.fields()}
+
+
+def _column(table: IcebergTable, name: str) -> Field:
+    field = column_named(table.fields(), name)
+    if field.repeated or base_type(field.type) not in SUPPORTED:
+        raise UsageError(
+            f"'{field.name}', a {field.type}{_INSIDE if field.repeated else ''}, cannot be indexed",
+            hint="index a column with one value a row, of a primitive type",
+        )
+    return field
+
+
+def _check_few_values(field: Field, state: State | None) -> None:
+    sketch = state.thetas.get(field.id) if state is not None else None
+    if sketch is not None and (count := sketch.estimate().value) > MOST_BITMAP_VALUES:
+        raise UsageError(
+            f"'{field.name}' has about {thousands(count)} distinct values, too many for a bitmap index",
+            hint=f"a bitmap serves up to {MOST_BITMAP_VALUES:,}; add a bloom index instead",
+        )
+
+
+def declared_on(table: IcebergTable, store: Store) -> Declared:
+    """Return the indexes that are declared on a table."""
+    return store.declared(str(table.table.metadata.table_uuid))
+
+
+def newest_state(table: IcebergTable, store: Store) -> State | None:
+    """Return the state that describes a table best."""
+    current = table.snapshot()
+    ancestors = [ancestor.id for ancestor in table.ancestors(current)] if current is not None else []
+    for _, state in store.newest(ancestors):
+        if state.index.table_uuid == str(table.table.metadata.table_uuid):
+            return state
+    return None
+
+
+def _write(table: IcebergTable, store: Store, state: State | None, declared: Declared) -> None:
+    """Write the state anew with other indexes declared; one that was never there knows no file."""
+    if state is None:
+        snapshot = table.snapshot() or Snapshot(0, None, 0, 0, None, None)
+        index = StateIndex(
+            str(table.table.metadata.table_uuid),
+            snapshot.id,
+            snapshot.sequence_number,
+            snapshot.timestamp_ms,
+            table.table.metadata.last_column_id,
+            (),
+            (),
+            (),
+            {},
+        )
+        state = State(index, FILES_SCHEMA.empty_table())
+    store.publish(declared.on(state))

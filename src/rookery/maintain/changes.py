@@ -1,0 +1,147 @@
+"""What separates a table's files from those that its statistics describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rookery.maintain.survey import Survey
+from rookery.model import Snapshot
+from rookery.tables.iceberg import read_files
+from rookery.tables.iceberg.deletes import attached_deletes
+from rookery.tables.iceberg.files import is_data
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What separates two sets of files, in numbers.
+
+    A file whose deletes alone have changed is neither new nor gone.
+    """
+
+    files_added: int = 0
+    files_removed: int = 0
+    rows_added: int = 0
+    rows_removed: int = 0
+    files_deleted_from: int = 0  # whose deletes have changed
+    rows_covered: int = 0  # of live files that the statistics describe
+    new_specs: bool = False  # some new file is partitioned in another way than all before
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """What separates two sets of files: path, rows and spec of those that came, and of those that went."""
+
+    fresh: pa.Table
+    gone: pa.Table
+    rows_covered: int
+    specs: frozenset[int]  # of the files before
+    deleted_from: int = 0  # files that are neither, though their deletes have changed
+
+    def changes(self) -> Changes:
+        """Count it."""
+        fresh, gone = self.fresh, self.gone
+        same = pc.is_in(fresh["path"], value_set=gone["path"].combine_chunks())
+        back = pc.is_in(gone["path"], value_set=fresh["path"].combine_chunks())
+        added, removed = fresh.filter(pc.invert(same)), gone.filter(pc.invert(back))
+        return Changes(
+            added.num_rows,
+            removed.num_rows,
+            int(pc.sum(added["rows"]).as_py() or 0),
+            int(pc.sum(removed["rows"]).as_py() or 0),
+            int(pc.sum(same).as_py() or 0) + self.deleted_from,
+            self.rows_covered,
+            bool(self.specs) and not set(added["spec_id"].unique().to_pylist()) <= self.specs,
+        )
+
+
+def since_state(survey: Survey) -> Difference:
+    """By the state, which knows its files whether their snapshot is still there or not."""
+    assert survey.fileset is not None
+    assert survey.state is not None
+    known = len(survey.fileset) - survey.fileset.fresh
+    fresh = survey.files.slice(known).select(["path", "rows", "spec_id"])
+    gone = _gone(survey)
+    covered = int(survey.numbers("rows")[:known].sum())
+    specs = set(survey.files["spec_id"].slice(0, known).unique().to_pylist()) | set(
+        gone["spec_id"].unique().to_pylist()
+    )
+    return Difference(fresh, gone, covered, frozenset(specs))
+
+
+def _gone(survey: Survey) -> pa.Table:
+    """The state's files that do not live on as they were: path, rows and spec."""
+    assert survey.fileset is not None
+    assert survey.state is not None
+    state, live = survey.state, survey.fileset.live
+    lost = np.ones(state.files.num_rows, bool)
+    lost[live.carried] = False
+    rows = state.files.filter(pa.array(lost))
+    segments, ordinals = rows["segment"].to_numpy(), rows["ordinal"].to_numpy()
+    parts = [_NOTHING]
+    for number in np.unique(segments).tolist():
+        with survey.store.open_segment(state.index.segments[number]) as segment:
+            mine = np.unique(ordinals[segments == number]).astype(np.int64)
+            parts.append(segment.files.select(_NOTHING.column_names).take(pa.array(mine)))
+    found = pa.concat_tables(parts, promote_options="permissive")
+    return found.filter(pa.array(_first_of_each(found["path"])))  # one may lie in two segments
+
+
+_NOTHING = pa.table(
+    {
+        "path": pa.array([], pa.string()),
+        "rows": pa.array([], pa.int64()),
+        "spec_id": pa.array([], pa.int32()),
+    }
+)
+
+
+def _first_of_each(paths: pa.ChunkedArray) -> NDArray[np.bool_]:
+    if not len(paths):
+        return np.zeros(0, bool)
+    codes = paths.combine_chunks().dictionary_encode().indices.to_numpy()
+    first = np.zeros(len(codes), bool)
+    first[np.unique(codes, return_index=True)[1]] = True
+    return first
+
+
+def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
+    """By manifests: those that both snapshots have need not be read."""
+    table = survey.table
+    old = [manifest for manifest in table.manifests(then) if is_data(manifest)]
+    new = [manifest for manifest in survey.manifests if is_data(manifest)]
+    shared = {manifest.manifest_path for manifest in old} & {manifest.manifest_path for manifest in new}
+    before, after = (
+        read_files(table.io, [each for each in listed if each.manifest_path not in shared]).select(
+            _NOTHING.column_names
+        )
+        for listed in (old, new)
+    )
+    stays = pc.is_in(after["path"], value_set=before["path"].combine_chunks())
+    left = pc.is_in(before["path"], value_set=after["path"].combine_chunks())
+    fresh, gone = after.filter(pc.invert(stays)), before.filter(pc.invert(left))
+    covered = survey.rows - int(pc.sum(fresh["rows"]).as_py() or 0)
+    specs = {manifest.partition_spec_id for manifest in old}
+    return Difference(fresh, gone, covered, frozenset(specs), _deleted_from(survey, then))
+
+
+def _deleted_from(survey: Survey, then: Snapshot) -> int:
+    """How many files have other deletes than they had then; where no delete manifest is new, none."""
+    table = survey.table
+    listed = table.manifests(then)
+    data, deletes = ([each for each in listed if is_data(each) is kind] for kind in (True, False))
+    now = {each.manifest_path for each in survey.manifests if not is_data(each)}
+    if now == {each.manifest_path for each in deletes}:
+        return 0
+    before = read_files(table.io, data)
+    were = attached_deletes(before, read_files(table.io, deletes), table.unpartitioned_specs)
+    at = pc.index_in(survey.files["path"], value_set=before["path"].combine_chunks())
+    changed = pc.not_equal(pa.array(were, pa.string()).take(at.combine_chunks()), survey.files["deletes"])
+    return int(pc.sum(changed).as_py() or 0)
+
+
+NO_DIFFERENCE = Difference(_NOTHING, _NOTHING, 0, frozenset())

@@ -1,0 +1,210 @@
+"""The pipeline: its steps in their order, each needed or not, planned, run and verified."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from rookery.maintain import (
+    clean_up,
+    compact,
+    expire,
+    orphans,
+    refresh,
+    rewrite_deletes,
+    rewrite_manifests,
+)
+from rookery.maintain.choosing import risky
+from rookery.maintain.layout import sizes_of
+from rookery.maintain.policy import Policy
+from rookery.maintain.steps import (
+    Idle,
+    Look,
+    Outcome,
+    Plan,
+    Ran,
+    Step,
+    StepReport,
+    Subject,
+    TableRun,
+    VerificationError,
+)
+from rookery.maintain.survey import survey
+from rookery.maintain.times import show_quiet_hours
+from rookery.model import RookeryError, UsageError
+from rookery.spark.procedures import ConflictError
+
+log = logging.getLogger(__name__)
+
+STEPS: tuple[Step, ...] = (
+    expire.STEP,
+    orphans.STEP,
+    compact.STEP,
+    rewrite_deletes.STEP,
+    rewrite_manifests.STEP,
+    refresh.STEP,
+    clean_up.STEP,
+)
+NAMES = tuple(step.name for step in STEPS)
+ATTEMPTS = 5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # seconds between them
+
+Record = Callable[[StepReport], None]
+
+
+def steps_named(only: Sequence[str]) -> tuple[Step, ...]:
+    """Return the steps of these names, in the order of the pipeline; all, where none is named."""
+    unknown = [name for name in only if name not in NAMES]
+    if unknown:
+        raise UsageError(f"there is no step '{unknown[0]}'", hint=f"the steps are: {', '.join(NAMES)}")
+    return tuple(step for step in STEPS if not only or step.name in only)
+
+
+def refuse(policy: Policy, *, forced: bool) -> None:
+    """Refuse a policy by which more would go than is wise, unless that is said to be meant."""
+    found = [] if forced else risky(policy)
+    if found:
+        raise UsageError("; ".join(found), hint="change the policy, or say --yes if it is meant")
+
+
+def maintain_table(
+    subject: Subject,
+    *,
+    only: Sequence[str] = (),
+    dry_run: bool = False,
+    cause: str = "asked for",
+    stop: Callable[[], bool] = lambda: False,
+    record: Record | None = None,
+) -> TableRun:
+    """Do to a table what its policy wants, step by step, and return what came of each.
+
+    Everything is planned anew from the table's metadata, so a run that was interrupted is finished by the
+    next. *record* is told of each step as it ends; *stop* is asked before each begins.
+    """
+    chosen = steps_named(only)
+    refuse(subject.policy, forced=subject.forced)
+    if (quiet := _quiet(subject)) is not None and not dry_run:
+        return TableRun(str(subject.name), cause, Outcome.NOT_NEEDED, (), note=quiet)
+    run = _Run(subject, dry_run)
+    started = time.perf_counter()
+    for step in chosen:
+        report = run.step(step, stop)
+        if record is not None:
+            record(report)
+    seconds = time.perf_counter() - started
+    return TableRun(str(subject.name), cause, _outcome(run.reports), tuple(run.reports), seconds)
+
+
+def _quiet(subject: Subject) -> str | None:
+    if subject.forced:
+        return None
+    now = subject.now()
+    found = next((hours for hours in subject.policy.quiet_hours if hours.covers(now)), None)
+    return None if found is None else f"quiet hours, {show_quiet_hours(found)}: nothing is done without --yes"
+
+
+def _outcome(reports: Sequence[StepReport]) -> Outcome:
+    """The outcome of a run: the worst that happened, else that something was done."""
+    there = {report.outcome for report in reports}
+    order = (Outcome.FAILED, Outcome.STOPPED, Outcome.DONE, Outcome.PLANNED)
+    return next((outcome for outcome in order if outcome in there), Outcome.NOT_NEEDED)
+
+
+class _Run:
+    """A run on its way."""
+
+    def __init__(self, subject: Subject, dry_run: bool) -> None:
+        self._subject = subject
+        self._dry_run = dry_run
+        self._wrong: str | None = None  # the step after which the table was not what it should be
+        self.reports: list[StepReport] = []
+
+    def step(self, step: Step, stop: Callable[[], bool]) -> StepReport:
+        """Take one step."""
+        why = self._held_up(step) or ("the run was told to stop" if stop() else None)
+        if why is not None:
+            report = StepReport(step.name, Outcome.STOPPED, why)
+        else:
+            started = time.perf_counter()
+            report = self._taken(step)
+            report = replace(report, seconds=time.perf_counter() - started)
+        self.reports.append(report)
+        return report
+
+    def _held_up(self, step: Step) -> str | None:
+        if self._wrong is not None:
+            return f"the table was found wrong after '{self._wrong}'"
+        failed = {each.step for each in self.reports if each.outcome in (Outcome.FAILED, Outcome.STOPPED)}
+        return next((f"it rests upon '{name}', which failed" for name in step.needs if name in failed), None)
+
+    def _look(self) -> Look:
+        done = [each.step for each in self.reports if each.outcome in (Outcome.DONE, Outcome.PLANNED)]
+        return Look(self._subject, survey(*self._subject.load()), tuple(done))
+
+    def _taken(self, step: Step) -> StepReport:
+        """Take a step again as long as others come in its way, and a few times at most."""
+        attempt, why = 1, "it could not be planned"
+        while True:
+            try:
+                look = self._look()
+                planned = step.plan(look)
+                why = planned.why
+                return replace(self._done(step, look, planned), attempts=attempt)
+            except ConflictError as error:
+                if attempt == ATTEMPTS:
+                    return _failed(step, why, attempt, error)
+                time.sleep(min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1))  # noqa: S311
+                attempt += 1
+            except RookeryError as error:
+                self._wrong = step.name if isinstance(error, VerificationError) else self._wrong
+                return _failed(step, why, attempt, error)
+            except Exception as error:  # other tables are not to suffer for what is unforeseen in this one
+                log.debug("%s of %s failed", step.name, self._subject.name, exc_info=True)
+                return _failed(step, why, attempt, error)
+
+    def _done(self, step: Step, look: Look, planned: Plan | Idle) -> StepReport:
+        if isinstance(planned, Idle):
+            return StepReport(step.name, Outcome.NOT_NEEDED, planned.why)
+        before = _measured(step, look)
+        if self._dry_run:
+            return StepReport(step.name, Outcome.PLANNED, planned.why, planned.files, planned.bytes, before)
+        ran: Ran = step.run(look, planned)
+        after = self._look()
+        said = step.verify(look, planned, ran, after)
+        why = "; ".join((planned.why, *ran.notes, *said))
+        return StepReport(step.name, Outcome.DONE, why, ran.files, ran.bytes, before, _measured(step, after))
+
+
+def _failed(step: Step, why: str, attempts: int, error: Exception) -> StepReport:
+    known = isinstance(error, RookeryError)
+    said = " ".join(str(error).split()) or type(error).__name__
+    return StepReport(
+        step.name,
+        Outcome.FAILED,
+        why,
+        attempts=attempts,
+        error=said if known else f"{type(error).__name__}: {said}",
+        hint=error.hint if isinstance(error, RookeryError) else None,
+    )
+
+
+def _measured(step: Step, look: Look) -> Mapping[str, float]:
+    return {name: _MEASURES[name](look) for name in step.measures}
+
+
+def _small_files(look: Look) -> float:
+    right = sizes_of(look.survey.table.table.properties, look.policy)
+    return float((look.survey.numbers("size") < right.small).sum())
+
+
+_MEASURES: Mapping[str, Callable[[Look], float]] = {
+    "snapshots": lambda look: len(look.survey.table.snapshots),
+    "files": lambda look: look.survey.files.num_rows,
+    "bytes": lambda look: int(look.survey.numbers("size").sum()),
+    "small files": _small_files,
+    "delete files": lambda look: look.survey.deletes.num_rows,
+    "manifests": lambda look: len(look.survey.manifests),
+}

@@ -1,0 +1,58 @@
+"""Which machine and process this is, and whether another one is still there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import uuid
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+_CLOCK_MARGIN = 5.0  # seconds that a machine's clock may be set back without a living process being missed
+
+
+@cache
+def machine() -> str:
+    """This machine's name, with a mark that tells apart what has the same name.
+
+    The mark is of the boot and of the process namespace: a process number means the same only where both are.
+    """
+    return f"{socket.gethostname()}#{hashlib.sha256('|'.join(_marks()).encode()).hexdigest()[:8]}"
+
+
+def _marks() -> list[str]:
+    marks = [socket.gethostname()]
+    with suppress(OSError):
+        marks.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        marks.append(os.readlink("/proc/self/ns/pid"))
+    return marks if len(marks) > 1 else [*marks, f"{uuid.getnode():x}"]
+
+
+def is_gone(host: str, pid: int, since: float | None = None) -> bool:
+    """Whether a process is known to be gone; one on another machine is not.
+
+    With *since*, a moment by this machine's clock at which it ran, a number that was given anew is seen too.
+    """
+    if host != machine():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False  # it is somebody else's
+    start = _start_of(pid)
+    return since is not None and start is not None and start > since + _CLOCK_MARGIN
+
+
+def _start_of(pid: int) -> float | None:
+    """When a process began, in seconds since 1970, where the system tells."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        lines = Path("/proc/stat").read_text().splitlines()
+        booted = next(float(line.split()[1]) for line in lines if line.startswith("btime "))
+        return booted + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None

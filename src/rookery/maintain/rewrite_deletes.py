@@ -1,0 +1,108 @@
+"""Rewriting deletes: position deletes in fewer files, and those that apply to nothing removed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rookery.maintain.compact import NAME as COMPACT
+from rookery.maintain.layout import LARGE_SHARE, SMALL_SHARE, attached_deletes, number_of
+from rookery.maintain.packing import Sizes, chosen, partition_numbers
+from rookery.maintain.steps import Idle, Look, Plan, Ran, Step, VerificationError
+from rookery.maintain.survey import POSITION, PUFFIN, Survey
+from rookery.maintain.verify import same_rows
+from rookery.spark.dangling import remove_deletes
+from rookery.spark.procedures import call
+
+NAME = "rewrite deletes"
+TARGET_PROPERTY, TARGET = "write.delete.target-file-size-bytes", 64 << 20
+
+
+def sizes_of(survey: Survey, min_files: int) -> Sizes:
+    """Which sizes of position delete files are good ones."""
+    target = number_of(survey.table.table.properties, TARGET_PROPERTY, TARGET)
+    return Sizes(target, int(target * SMALL_SHARE), int(target * LARGE_SHARE), min_files)
+
+
+def dangling(survey: Survey) -> pa.Table:
+    """Return the deletes that apply to no live data file."""
+    used = {
+        (row["path"], row["content_offset"]) for rows in attached_deletes(survey).values() for row in rows
+    }
+    keys = zip(survey.deletes["path"].to_pylist(), survey.deletes["content_offset"].to_pylist(), strict=True)
+    return survey.deletes.filter(pa.array([key not in used for key in keys], pa.bool_()))
+
+
+def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.int64]:
+    """Return the sizes of the position delete files among *deletes* that Iceberg would rewrite."""
+    files = deletes.filter(
+        pc.and_(pc.equal(deletes["content"], POSITION), pc.not_equal(deletes["format"], PUFFIN))
+    )
+    sizes = np.asarray(files["size"].to_numpy(), np.int64)
+    taken = chosen(sizes, partition_numbers(files, None), sizes_of(survey, min_files))
+    return sizes[taken]
+
+
+def plan(look: Look) -> Plan | Idle:
+    """Say which deletes are to be removed, and which rewritten."""
+    survey, wanted = look.survey, look.policy.deletes
+    if not survey.deletes.num_rows:
+        return Idle("there are no deletes")
+    loose = dangling(survey) if wanted.dangling else survey.deletes.slice(0, 0)
+    keys = _keys(loose)
+    left = survey.deletes.filter(
+        pa.array([key not in set(keys) for key in _keys(survey.deletes)], pa.bool_())
+    )
+    small = scattered(survey, left, wanted.min_files)
+    why = [f"{len(keys):,} deletes apply to no data file"] if keys else []
+    why += [f"{len(small):,} position delete files are small and many"] if len(small) else []
+    if not why:
+        return Idle("deletes are few, and all of them apply")
+    size = int(small.sum()) + _size(loose)
+    details = {"dangling": tuple(keys), "small": len(small)}
+    return Plan("; ".join(why), len(keys) + len(small), size, details)
+
+
+def _keys(deletes: pa.Table) -> list[tuple[str, int]]:
+    offsets = deletes["content_offset"].fill_null(-1).to_pylist()
+    return list(zip(deletes["path"].to_pylist(), offsets, strict=True))
+
+
+def _size(deletes: pa.Table) -> int:
+    """Deletion vectors share a file: of each, its own part counts."""
+    own = pc.coalesce(deletes["content_size"], deletes["size"])
+    return int(pc.sum(own).as_py() or 0)
+
+
+def run(look: Look, planned: Plan) -> Ran:
+    """Remove what applies to nothing, then rewrite what is small."""
+    spark, name = look.subject.spark(), look.subject.name
+    removed = rewritten = size = 0
+    if planned.details["dangling"]:
+        assert look.survey.snapshot is not None
+        removed = remove_deletes(spark, name, look.survey.snapshot.id, planned.details["dangling"])
+    if planned.details["small"]:
+        options = dict(sizes_of(look.survey, look.policy.deletes.min_files).options())
+        answer = call(spark, name, "rewrite_position_delete_files", options=options)[0]
+        rewritten, size = int(answer["rewritten_delete_files_count"]), int(answer["rewritten_bytes_count"])
+    return Ran(removed + rewritten, size or planned.bytes, (), {"removed": removed, "rewritten": rewritten})
+
+
+def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+    """See that the rows are the same, and the files those that were planned."""
+    said = same_rows(before, after)
+    if ran.files == planned.files or said:
+        return said
+    if (
+        before.survey.table.format_version > 2
+    ):  # there Iceberg turns old deletes to deletion vectors, all of them
+        return (f"Iceberg rewrote {ran.details['rewritten']:,} delete files to deletion vectors",)
+    raise VerificationError(
+        f"Iceberg rewrote {ran.files:,} delete files; planned were {planned.files:,}",
+        hint="the rows are the same; look at the snapshot's summary before you go on",
+    )
+
+
+STEP = Step(NAME, (COMPACT,), ("delete files",), plan, run, verify)

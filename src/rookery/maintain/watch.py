@@ -1,0 +1,347 @@
+"""Watching tables: which are due, several at once, each by one run at a time, until told to stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from rookery.maintain.alerts import Alert, Alerts
+from rookery.maintain.history import History
+from rookery.maintain.leases import Lease, Leases, LeaseTakenError
+from rookery.maintain.logs import one_line
+from rookery.maintain.policy import Policy
+from rookery.maintain.recording import Record, recorded
+from rookery.maintain.refresh import NAME as REFRESH
+from rookery.maintain.staleness import Freshness
+from rookery.maintain.status import TableStatus
+from rookery.maintain.steps import Outcome, TableRun
+from rookery.maintain.times import is_due, show_schedule
+from rookery.model import CatalogError, RookeryError, TableName
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+INTERVAL = 300.0  # seconds
+JOBS = 2
+PATIENCE = 60.0
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 15.0  # seconds between attempts to reach a catalog
+_LONGEST_REST = 6 * 3600.0  # seconds that a table is left alone if runs do nothing for it
+
+
+class TableGoneError(RookeryError):
+    """A table is there no more."""
+
+
+class Verdict(StrEnum):
+    """What became of a table that was looked at."""
+
+    WITHIN = "within policy"
+    DONE = "maintained"
+    BELOW = "below policy"  # after its run
+    FAILED = "failed"
+    QUIET = "quiet hours"
+    RESTING = "resting"  # runs did nothing for it lately
+    TAKEN = "taken"  # by another watcher
+    STOPPED = "stopped"
+    GONE = "gone"
+
+
+_TROUBLE = (Verdict.FAILED, Verdict.BELOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A table as it was found: what it is leased by, what is wanted of it, and how it stands."""
+
+    name: TableName
+    key: str
+    policy: Policy
+    status: TableStatus
+
+
+@dataclass(frozen=True, slots=True)
+class TableResult:
+    """What became of one table."""
+
+    table: str
+    verdict: Verdict
+    cause: str | None = None
+    breaches: tuple[str, ...] = ()
+    error: str | None = None
+    seconds: float = 0.0
+
+
+class Site(Protocol):
+    """What a watcher asks of a lake, from threads; calls raise `TableGoneError` and `CatalogError`."""
+
+    def prepare(self) -> None:
+        """Read what may have changed since the last evaluation, such as policies."""
+
+    def find(self) -> Sequence[TableName]:
+        """Return the tables to watch."""
+
+    def answers(self) -> bool:
+        """Whether the catalog can be reached."""
+
+    def look(self, name: TableName) -> Seen:
+        """Return a table as it is now."""
+
+    def maintain(self, seen: Seen, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+        """Do what is due, and return what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often, how many at once, and how long an unreachable catalog is waited for; in seconds."""
+
+    interval: float = INTERVAL
+    jobs: int = JOBS
+    patience: float = PATIENCE
+
+
+def due(seen: Seen, last_refresh: Callable[[], float | None], now: float) -> str | None:
+    """Why a table is due; nothing if it is not."""
+    if seen.status.breaches:
+        return "; ".join(seen.status.breaches)
+    every = seen.policy.statistics.every
+    stale = seen.status.statistics.freshness is Freshness.STALE
+    if every is not None and stale and is_due(every, last_refresh(), now):
+        return f"every {show_schedule(every)}"
+    return None
+
+
+def hastened(policy: Policy) -> Policy:
+    """The policy by which any change makes statistics stale: what a schedule asks for."""
+    return replace(policy, statistics=replace(policy.statistics, health=1.0, snapshots=1))
+
+
+class Watcher:
+    """Evaluates tables again and again. `stop` may be called from a signal handler or another thread."""
+
+    def __init__(
+        self,
+        site: Site,
+        history: History,
+        leases: Leases,
+        pace: Pace = Pace(),  # noqa: B008  # frozen
+        alerts: Alerts | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], object] | None = None,
+    ) -> None:
+        self._site, self._history, self._leases = site, history, leases
+        self._pace = pace
+        self._alerts = alerts or Alerts(None)
+        self._clock, self._timer = clock, timer
+        self._stopping = threading.Event()
+        self._wait = wait or self._stopping.wait
+        self._lock = threading.Lock()
+        self._statuses: dict[str, TableStatus] = {}
+        self._rests: dict[str, tuple[int, float]] = {}  # runs that did nothing, and until when to rest
+        self._outage: float | None = None  # when an unreachable catalog is given up
+        self._alive = timer()
+
+    def stop(self) -> None:
+        """Begin no table any more; those under way end after their step."""
+        self._stopping.set()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping.is_set()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether evaluations come as often as they should."""
+        return self._timer() - self._alive < 2 * self._pace.interval + self._pace.patience + 60
+
+    def statuses(self) -> list[TableStatus]:
+        """Return the last status of each table."""
+        with self._lock:
+            return [self._statuses[name] for name in sorted(self._statuses)]
+
+    def once(self) -> list[TableResult]:
+        """Evaluate all tables once; raise if the catalog cannot be reached."""
+        names = self._begin()
+        with ThreadPoolExecutor(self._pace.jobs, "rookery-watch") as pool:
+            return list(pool.map(self._table, names))
+
+    def run(self) -> None:
+        """Evaluate all tables at every interval, until told to stop.
+
+        A table that is still at work when its time comes again is not begun anew.
+        """
+        working: dict[str, Future[TableResult]] = {}
+        pool = ThreadPoolExecutor(self._pace.jobs, "rookery-watch")
+        try:
+            while not self.stopping:
+                working = {name: future for name, future in working.items() if not future.done()}
+                for name in self._begin_or_say():
+                    if str(name) not in working:
+                        working[str(name)] = pool.submit(self._table, name, True)
+                self._wait(self._pace.interval)
+        finally:
+            self._stopping.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _begin(self) -> Sequence[TableName]:
+        self._alive, self._outage = self._timer(), None
+        self._site.prepare()
+        names = self.patiently(self._site.find)
+        known = set(map(str, names))
+        with self._lock:
+            self._statuses = {name: seen for name, seen in self._statuses.items() if name in known}
+            self._rests = {name: rest for name, rest in self._rests.items() if name in known}
+        return names
+
+    def _begin_or_say(self) -> Sequence[TableName]:
+        try:
+            return self._begin()
+        except RookeryError as error:
+            log.error("%s", error, extra={"error": one_line(str(error))})
+            return ()
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """Call again while the catalog does not answer; all that wait for it give up at the same time."""
+        pause, again = _FIRST_WAIT, True
+        while True:
+            try:
+                found = call()
+            except CatalogError as error:
+                if self.stopping:
+                    raise
+                if self._site.answers():  # it is well again, or this is about one table
+                    if not again:
+                        raise
+                    again = False
+                    continue
+                if (left := self._left()) <= 0:
+                    raise
+                log.warning("the catalog does not answer, trying again: %s", error)
+                self._wait(min(pause, left))
+                pause, again = min(pause * 2, _LONGEST_WAIT), True
+            else:
+                with self._lock:
+                    self._outage = None
+                return found
+
+    def _left(self) -> float:
+        """How long the catalog is still waited for; the first that asks begins the time."""
+        now = self._timer()
+        with self._lock:
+            if self._outage is None:
+                self._outage = now + self._pace.patience
+            return self._outage - now
+
+    def _table(self, name: TableName, looping: bool = False) -> TableResult:
+        """Look at a table, do what is due, and tell of trouble; never raises."""
+        started = self._timer()
+        try:
+            result = self._evaluated(name, looping)
+        except TableGoneError:
+            log.warning("%s is there no more", name, extra={"table": str(name)})
+            result = TableResult(str(name), Verdict.GONE)
+        except LeaseTakenError as error:
+            log.info("%s: %s", name, error, extra={"table": str(name)})
+            result = TableResult(str(name), Verdict.TAKEN)
+        except RookeryError as error:
+            result = TableResult(str(name), Verdict.FAILED, error=one_line(str(error)))
+        except Exception as error:  # other tables must go on
+            log.debug("%s failed", name, exc_info=True)
+            said = one_line(f"{type(error).__name__}: {error}")
+            result = TableResult(str(name), Verdict.FAILED, error=said)
+        result = replace(result, seconds=self._timer() - started)
+        self._tell(result)
+        return result
+
+    def _evaluated(self, name: TableName, looping: bool) -> TableResult:
+        table = str(name)
+        if self.stopping:
+            return TableResult(table, Verdict.STOPPED)
+        seen = self._look(name)
+        now = self._clock()
+        cause = self._due(seen, now)
+        if cause is None:
+            return TableResult(table, Verdict.WITHIN)
+        if any(hours.covers(now) for hours in seen.policy.quiet_hours):
+            return TableResult(table, Verdict.QUIET, cause, seen.status.breaches)
+        if looping and self._timer() < self._rests.get(table, (0, 0.0))[1]:
+            return TableResult(table, Verdict.RESTING, cause, seen.status.breaches)
+        with self._leases.hold(seen.key) as lease:
+            seen = self._look(name)  # another may have maintained it since
+            cause = self._due(seen, now)
+            if cause is None:
+                return TableResult(table, Verdict.WITHIN)
+            return self._maintained(seen, cause, lease)
+
+    def _look(self, name: TableName) -> Seen:
+        seen = self.patiently(lambda: self._site.look(name))
+        with self._lock:
+            self._statuses[str(name)] = seen.status
+        return seen
+
+    def _due(self, seen: Seen, now: float) -> str | None:
+        return due(seen, lambda: self._history.last_done(str(seen.name), REFRESH), now)
+
+    def _maintained(self, seen: Seen, cause: str, lease: Lease) -> TableResult:
+        table = str(seen.name)
+        wanted = seen if seen.status.breaches else replace(seen, policy=hastened(seen.policy))
+        log.info("%s is due: %s", table, cause, extra={"table": table, "cause": cause})
+
+        def stop() -> bool:
+            return self.stopping or lease.lost
+
+        try:
+            run = recorded(
+                self._history, table, cause, lambda record: self._site.maintain(wanted, cause, stop, record)
+            )
+        except Exception:
+            self._rest(table, helped=False)
+            raise
+        after = self._look(seen.name)  # one that is gone is not a failure
+        self._rest(table, helped=any(step.outcome is Outcome.DONE for step in run.steps))
+        error = next((step.error for step in run.steps if step.error), None)
+        if run.outcome is Outcome.FAILED:
+            return TableResult(table, Verdict.FAILED, cause, after.status.breaches, error or "a step failed")
+        if run.outcome is Outcome.STOPPED:
+            return TableResult(table, Verdict.STOPPED, cause, after.status.breaches)
+        verdict = Verdict.BELOW if after.status.breaches else Verdict.DONE
+        return TableResult(table, verdict, cause, after.status.breaches)
+
+    def _rest(self, table: str, helped: bool) -> None:
+        """Leave a table alone for longer and longer while runs do nothing for it."""
+        with self._lock:
+            if helped:
+                self._rests.pop(table, None)
+                return
+            times = self._rests.get(table, (0, 0.0))[0] + 1
+            length = min(self._pace.interval * 2 ** min(times, 20), _LONGEST_REST)
+            self._rests[table] = times, self._timer() + length
+
+    def _tell(self, result: TableResult) -> None:
+        facts: Mapping[str, object] = {
+            "table": result.table,
+            "outcome": result.verdict.value,
+            "cause": result.cause,
+            "seconds": round(result.seconds, 3),
+            "breaches": result.breaches or None,
+            "error": result.error,
+        }
+        if result.verdict in _TROUBLE:
+            said = result.error or "; ".join(result.breaches)
+            log.error("%s %s: %s", result.table, result.verdict.value, said, extra=facts)
+            with suppress(Exception):  # a lost alert was said; the run goes on
+                self._alerts.trouble(Alert(result.table, result.verdict.value, result.breaches, result.error))
+            return
+        if result.verdict in (Verdict.DONE, Verdict.WITHIN):
+            self._alerts.well(result.table)
+        level = logging.INFO if result.verdict in (Verdict.DONE, Verdict.STOPPED) else logging.DEBUG
+        log.log(level, "%s %s", result.table, result.verdict.value, extra=facts)

@@ -1,0 +1,79 @@
+"""Removing delete files that apply to nothing, in one commit of Iceberg's own.
+
+Iceberg's action of that purpose judges by partition: it keeps a delete of a file that is gone as long as
+its partition has older data, and takes one that holds for the whole table for a partition's. So deletes are
+proved by whoever calls, and only committed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rookery.model import TableName
+from rookery.spark.procedures import ConflictError, what_java_means
+from rookery.tables.iceberg.jvm import load_java_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_REMOVE = """
+import java.util.*;
+import org.apache.iceberg.*;
+import org.apache.iceberg.io.CloseableIterable;
+public class RookeryDangling {
+  public static int remove(Table table, Collection keys) throws Exception {
+    Set wanted = new HashSet(keys);
+    RewriteFiles rewrite = table.newRewrite();
+    int found = 0;
+    for (Object each : table.currentSnapshot().deleteManifests(table.io())) {
+      ManifestReader files = ManifestFiles.readDeleteManifest((ManifestFile) each, table.io(), table.specs());
+      try {
+        for (Object live : files) {
+          DeleteFile file = (DeleteFile) ((DeleteFile) live).copy();
+          long offset = file.contentOffset() == null ? -1L : file.contentOffset().longValue();
+          if (wanted.contains(file.location() + "@" + offset)) {
+            rewrite.deleteFile(file);
+            found++;
+          }
+        }
+      } finally { files.close(); }
+    }
+    if (found > 0) rewrite.commit();
+    return found;
+  }
+}
+"""
+_compiled: dict[int, Any] = {}
+
+
+def remove_deletes(
+    spark: SparkSession, name: TableName, snapshot_id: int, deletes: Sequence[tuple[str, int]]
+) -> int:
+    """Remove delete files, by path and offset (-1: none), proved to apply to nothing in a snapshot."""
+    table = load_java_table(spark, name)
+    if table.currentSnapshot() is None or table.currentSnapshot().snapshotId() != snapshot_id:
+        raise ConflictError(f"{name} has changed since its deletes were looked at", hint="run it again")
+    jvm: Any = spark._jvm
+    keys = jvm.java.util.ArrayList()
+    for path, offset in deletes:
+        keys.add(f"{path}@{offset}")
+    arguments = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 2)  # type: ignore[union-attr]
+    arguments[0], arguments[1] = table, keys
+    try:
+        return int(_method(spark).invoke(None, arguments))
+    except Exception as error:  # py4j wraps whatever Java throws
+        raise what_java_means(error, f"removing deletes of {name}") from error
+
+
+def _method(spark: SparkSession) -> Any:
+    """The compiled method, which py4j cannot name; once a JVM."""
+    gateway: Any = spark.sparkContext._gateway
+    if id(gateway) not in _compiled:
+        jvm: Any = spark._jvm
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(_REMOVE)
+        found = compiler.getClassLoader().loadClass("RookeryDangling")
+        _compiled[id(gateway)] = found.getDeclaredMethods()[0]
+    return _compiled[id(gateway)]

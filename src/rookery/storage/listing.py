@@ -1,0 +1,56 @@
+"""What lies in a folder, with sizes and ages: for those who count files, or clear them away."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rookery.model import StorageError
+from rookery.storage.location import local_path, scheme_of
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file as its folder lists it; the location is written as the folder's was."""
+
+    location: str
+    size: int
+    modified: float  # seconds since 1970
+
+    @property
+    def name(self) -> str:
+        """The last part of its location."""
+        return self.location.rpartition("/")[2]
+
+
+def list_folder(
+    where: str, properties: Mapping[str, str] | None = None, *, recursive: bool = True
+) -> list[Listed]:
+    """Return the files in a folder, and below it, hidden ones too; a folder that is not there is empty."""
+    where = where.rstrip("/")
+    if scheme_of(where) is not None:
+        from rookery.storage.remote import list_details  # slow to import
+
+        return list_details(where, properties or {}, recursive)
+    folder = local_path(where)
+    found: list[Listed] = []
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        try:
+            with os.scandir(os.path.join(folder, below)) as entries:
+                for entry in entries:
+                    place = f"{below}/{entry.name}" if below else entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting += [place] if recursive else []
+                        continue
+                    with suppress(FileNotFoundError):  # gone since it was listed
+                        stat = entry.stat()
+                        found.append(Listed(f"{where}/{place}", stat.st_size, stat.st_mtime))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StorageError(f"{where}: {error.strerror}", hint="check who may list the folder") from error
+    return sorted(found, key=lambda file: file.location)

@@ -1,0 +1,432 @@
+"""Tables with a past, by chance from a seed: driven through Spark, and watched all the while.
+
+`python -m tests.maintain.histories --seconds 300` tries seeds until the time is over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import random
+import re
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import rookery
+from rookery.api.lake import Lake
+from tests.interop.java import IcebergJava
+from tests.maintain.against import Subject
+from tests.maintain.seen import Witness
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DAY = 86_400.0
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    # Iceberg keeps deletes by equality in the types of the first who read them: after ALTER COLUMN … TYPE
+    # they match nothing, and its own answer would be wrong.
+    "spark.sql.iceberg.executor-cache.enabled": "false",
+    "spark.sql.iceberg.executor-cache.delete-files.enabled": "false",
+    "spark.sql.iceberg.merge-schema": "false",
+}
+PARTS = ("bucket(3, id)", "few", "truncate(1, word)", "months(day)", "flag")
+ORDERS = ("id", "word DESC, id", "day", "amount", "bucket(4, id)", "truncate(2, name)", "x", "at")
+
+
+def expressions(salt: int) -> dict[str, str]:
+    """What the columns hold of a row by its number: few values and many, nulls, and some of them often."""
+    h = f"abs(hash(id, {salt}))"
+    return {
+        "id": "id",
+        "few": f"CAST(if({h} % 11 = 0, NULL, if({h} % 3 = 0, 0, {h} % 5)) AS int)",
+        "many": f"CAST({h} % 900 AS int)",
+        "big": f"if(id % 13 = 0, NULL, (id * 7919 + {salt}) * 1000003)",
+        "word": f"if({h} % 9 = 0, NULL, if({h} % 7 = 0, '', concat('w', {h} % 6)))",
+        "name": f"concat('a name with a long beginning ', {h} % 400)",
+        "x": f"CASE {h} % 12 WHEN 0 THEN NULL WHEN 1 THEN -0D WHEN 2 THEN 0D WHEN 3 THEN double('NaN') "
+        f"ELSE {h} % 50 / 4D END",
+        "day": f"date_add(DATE '2024-01-10', CAST({h} % 70 AS int))",
+        "at": f"timestamp_micros(1700000000000000 + id * 1000000 + {salt})",
+        "amount": f"CAST({h} % 300 / 4 AS decimal(12, 2))",
+        "flag": f"if({h} % 4 = 0, NULL, {h} % 2 = 0)",
+    }
+
+
+TYPES = {
+    "id": "bigint", "few": "int", "many": "int", "big": "bigint", "word": "string", "name": "string",
+    "x": "double", "day": "date", "at": "timestamp", "amount": "decimal(12, 2)", "flag": "boolean",
+}  # fmt: skip
+
+
+@dataclass
+class History:
+    """Makes a table, and one step after the other."""
+
+    spark: SparkSession
+    lake: Lake
+    java: IcebergJava
+    name: str
+    seed: int
+    steps: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+        self.numbers = itertools.count(1)
+        self.version = self.rng.choice((1, 2, 2, 3, 3))
+        self.columns = {name: name for name in TYPES}  # as they are named now, and what they hold
+        self.narrow = {"few", "many"}  # columns that may still become bigint, as they are named now
+        self.parts: list[str] = []
+        self.refs: list[str] = []
+        self.past: list[int] = []
+        self._create()
+        self.subject = Subject(self.spark, self.lake, self.name, Witness(self.spark, self.name))
+
+    # -- statements
+
+    def _sql(self, text: str) -> None:
+        self.steps.append(re.sub(r"SELECT id AS .*? FROM range", "SELECT … FROM range", text))
+        self.spark.sql(text.replace("TABLE_NAME", self.name))
+
+    def _call(self, procedure: str, **arguments: object) -> None:
+        said = "".join(f", {key} => {value}" for key, value in arguments.items())
+        self._sql(f"CALL lake.system.{procedure}(table => 'TABLE_NAME'{said})")
+
+    def _create(self) -> None:
+        listed = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
+        rng = self.rng
+        said = {
+            "format-version": self.version,
+            "write.distribution-mode": rng.choice(("none", "hash")),
+            "write.spark.fanout.enabled": "true",
+            "write.delete.granularity": rng.choice(("file", "partition")),
+            "write.metadata.metrics.default": rng.choice(
+                ("truncate(16)", "truncate(16)", "truncate(4)", "full", "counts", "none")
+            ),
+            "commit.manifest.min-count-to-merge": rng.choice((2, 100)),
+            "write.metadata.delete-after-commit.enabled": "false",
+        }
+        listed_properties = ", ".join(f"'{key}'='{value}'" for key, value in said.items())
+        by = f"PARTITIONED BY ({rng.choice(PARTS)})" if rng.random() < 0.4 else ""
+        self.parts = [by[16:-1]] if by else []
+        self._sql(f"CREATE TABLE TABLE_NAME ({listed}) USING iceberg {by} TBLPROPERTIES ({listed_properties})")
+        if rng.random() < 0.5:
+            self.order()
+
+    def _rows(self, start: int, count: int, tasks: int) -> str:
+        said = expressions(self.rng.randrange(4))
+        chosen = ", ".join(f"{said.get(of, of)} AS `{name}`" for name, of in self.columns.items())
+        return f"SELECT {chosen} FROM range({start}, {start + count}, 1, {tasks})"
+
+    def _current(self) -> int | None:
+        loaded = self.lake.load(self.name).current_snapshot()
+        return loaded.snapshot_id if loaded else None
+
+    def _mode(self, what: str) -> None:
+        modes = ("copy-on-write",) if self.version == 1 else ("merge-on-read", "merge-on-read", "copy-on-write")
+        self._sql(f"ALTER TABLE TABLE_NAME SET TBLPROPERTIES ('write.{what}.mode'='{self.rng.choice(modes)}')")
+
+    # -- rows
+
+    def append(self) -> None:
+        """Add rows, some of them there already."""
+        start = 50 * self.rng.randrange(12)
+        count = self.rng.choice((1, 40, 150, 400))
+        self._sql(f"INSERT INTO TABLE_NAME {self._rows(start, count, self.rng.choice((1, 1, 2, 3)))}")
+
+    def upsert(self) -> None:
+        """Change rows that are there, add those that are not."""
+        self._mode("merge")
+        rows = self._rows(50 * self.rng.randrange(12), self.rng.choice((10, 120)), 1)
+        self._sql(
+            f"MERGE INTO TABLE_NAME t USING (SELECT id AS key_of_source, * FROM ({rows})) s ON t.id = s.id "
+            f"AND t.id % 2 = 0 WHEN MATCHED THEN UPDATE SET {self._set('s')} "
+            f"WHEN NOT MATCHED THEN INSERT ({', '.join(self.columns)}) VALUES "
+            f"({', '.join(f's.`{name}`' for name in self.columns)})"
+        )
+
+    def _set(self, source: str) -> str:
+        return ", ".join(f"t.`{name}` = {source}.`{name}`" for name in self.columns)
+
+    def delete(self) -> None:
+        """Delete rows here and there, all of a range, or nothing."""
+        self._mode("delete")
+        number = self.rng.randrange(600)
+        wanted = self.rng.choice((f"id % 7 = {number % 7}", f"id < {number}", f"id % 3 = 1 AND id > {number}", "id < 0"))
+        self._sql(f"DELETE FROM TABLE_NAME WHERE {wanted}")
+
+    def update(self) -> None:
+        """Change some rows."""
+        self._mode("update")
+        self._sql(f"UPDATE TABLE_NAME SET id = id + 10000 WHERE id % 11 = {self.rng.randrange(11)}")
+
+    def delete_equal(self) -> None:
+        """Delete by equality, as Flink does."""
+        if self.version == 1 or self._current() is None:
+            return
+        loaded = self.lake.load(self.name)
+        folder = Path(loaded.location().removeprefix("file:")) / "data"
+        folder.mkdir(parents=True, exist_ok=True)
+        file = str(folder / f"equality-{next(self.numbers)}.parquet")
+        values = [self.rng.randrange(600) for _ in range(5)]
+        number = str(loaded.schema().find_field("id").field_id)
+        schema = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": number})])
+        pq.write_table(pa.table({"id": pa.array(values)}, schema=schema), file)
+        self.steps.append(f"-- delete where id is one of {values}")
+        table = self.java.table(self.name)
+        table.refresh()
+        partition = ""
+        if table.spec().isPartitioned():
+            spec = table.spec().specId()
+            rows = self.spark.sql(
+                f"SELECT file_path FROM {self.name}.data_files WHERE spec_id = {spec} ORDER BY file_path LIMIT 1"
+            ).collect()
+            if not rows:
+                return
+            partition = os.path.dirname(rows[0].file_path).rpartition("/data/")[2]
+            if "__HIVE_DEFAULT" in partition or "null" in partition:
+                return
+        self.java.commit_deletes(
+            self.name, [self.java.equality_deletes(self.name, file, ["id"], len(values), partition)]
+        )
+        self.spark.catalog.refreshTable(self.name)
+
+    # -- columns and partitions
+
+    def change_columns(self) -> None:
+        """Add, drop, rename or widen a column."""
+        change = self.rng.choice(("add", "drop", "rename", "widen", "widen"))
+        held = ("id", "few", "word", "day", "flag")  # partitions and orders may need them
+        free = [name for name in self.columns if name not in held and name not in self._ordered()]
+        if change == "add":
+            name = f"n{next(self.numbers)}"
+            self._sql(f"ALTER TABLE TABLE_NAME ADD COLUMN {name} {self.rng.choice(('string', 'bigint'))}")
+            self.columns[name] = "many"
+        elif change == "widen" and self.narrow:
+            name = self.narrow.pop()
+            self._sql(f"ALTER TABLE TABLE_NAME ALTER COLUMN {name} TYPE bigint")
+        elif change == "drop" and len(free) > 3:
+            name = self.rng.choice(free)
+            self._sql(f"ALTER TABLE TABLE_NAME DROP COLUMN {name}")
+            del self.columns[name]
+            self.narrow -= {name}
+        elif change == "rename" and free:
+            name, to = self.rng.choice(free), f"r{next(self.numbers)}"
+            self._sql(f"ALTER TABLE TABLE_NAME RENAME COLUMN {name} TO {to}")
+            self.columns = {to if key == name else key: value for key, value in self.columns.items()}
+            self.narrow = {to if key == name else key for key in self.narrow}
+
+    def _ordered(self) -> set[str]:
+        schema, order = self.lake.load(self.name).schema(), self.lake.load(self.name).sort_order()
+        orders = self.lake.load(self.name).sort_orders().values()
+        sources = {each.source_id for one in (order, *orders) for each in one.fields}
+        return {schema.find_column_name(number) or "" for number in sources}
+
+    def change_partitions(self) -> None:
+        """Partition in another way."""
+        if self.parts and self.rng.random() < 0.5:
+            self._sql(f"ALTER TABLE TABLE_NAME DROP PARTITION FIELD {self.parts.pop()}")
+            return
+        free = [part for part in PARTS if part not in self.parts]
+        if free and len(self.parts) < 2:
+            self.parts.append(self.rng.choice(free))
+            self._sql(f"ALTER TABLE TABLE_NAME ADD PARTITION FIELD {self.parts[-1]}")
+
+    def order(self) -> None:
+        """Declare an order."""
+        able = [order for order in ORDERS if not hasattr(self, "subject") or self._has(order)]
+        self._sql(f"ALTER TABLE TABLE_NAME WRITE ORDERED BY {self.rng.choice(able)}")
+
+    def _has(self, order: str) -> bool:
+        return all(name in self.columns for name in TYPES if name in order.replace("(", " ").replace(")", " ").split())
+
+    def upgrade(self) -> None:
+        """To the next version of the format."""
+        if self.version < 3:
+            self.version += 1
+            self._sql(f"ALTER TABLE TABLE_NAME SET TBLPROPERTIES ('format-version'='{self.version}')")
+
+    # -- maintenance by others
+
+    def compact(self) -> None:
+        """Rewrite data files."""
+        self._call("rewrite_data_files", options=self.rng.choice((
+            "map('rewrite-all', 'true')", "map('min-input-files', '2')", "map('delete-file-threshold', '1')"
+        )))  # fmt: skip
+
+    def rewrite_more(self) -> None:
+        """Rewrite manifests, or delete files."""
+        if self.version == 2 and self.rng.random() < 0.5:
+            self._call("rewrite_position_delete_files", options="map('rewrite-all', 'true')")
+        else:
+            self._call("rewrite_manifests")
+
+    def roll_back(self) -> None:
+        """Go back to a snapshot of before."""
+        metadata = self.lake.load(self.name).metadata
+        able = [each.snapshot_id for each in metadata.snapshots if each.snapshot_id in self._ancestors()]
+        if len(able) > 1:
+            self._call("rollback_to_snapshot", snapshot_id=self.rng.choice(able[:-1]))
+
+    def _ancestors(self) -> set[int]:
+        metadata = self.lake.load(self.name).metadata
+        parents = {each.snapshot_id: each.parent_snapshot_id for each in metadata.snapshots}
+        found, number = set(), metadata.current_snapshot_id
+        while number in parents:
+            found.add(number)
+            number = parents[number]
+        return found
+
+    def branch(self) -> None:
+        """Make a branch or a tag, or write to a branch."""
+        if self._current() is None:
+            return
+        if self.refs and self.rng.random() < 0.5:
+            rows = self._rows(50 * self.rng.randrange(12), 30, 1)
+            self._sql(f"INSERT INTO TABLE_NAME.branch_{self.rng.choice(self.refs)} {rows}")
+            return
+        kind, name = self.rng.choice(("BRANCH", "TAG")), f"ref{next(self.numbers)}"
+        self._sql(f"ALTER TABLE TABLE_NAME CREATE {kind} {name}")
+        self.refs += [name] if kind == "BRANCH" else []
+
+    def expire(self) -> None:
+        """Let old snapshots go."""
+        self._call("expire_snapshots", older_than="TIMESTAMP '2100-01-01'", retain_last=self.rng.choice((1, 1, 2)))
+
+    # -- statistics
+
+    def others_statistics(self) -> None:
+        """Statistics by Iceberg's own procedure, of all columns or of some: they replace what was there."""
+        if self._current() is None:
+            return
+        some = self.rng.sample(sorted(self.columns), 2)
+        listed = {} if self.rng.random() < 0.5 else {"columns": f"array('{some[0]}', '{some[1]}')"}
+        self._call("compute_table_stats", **listed)
+        self.subject.witness.note()
+
+    def analyze(self) -> None:
+        """Statistics of ours: of all columns, of some, of an older snapshot, or all read anew."""
+        options: dict[str, Any] = {}
+        choice = self.rng.random()
+        if choice < 0.25:
+            options["columns"] = self.rng.sample(sorted(self.columns), 3)
+        elif choice < 0.35 and self._current() is not None:
+            options["snapshot"] = self.rng.choice(sorted(self._ancestors()))
+        elif choice < 0.45:
+            options["full"] = True
+        self.steps.append(f"-- analyze {options}")
+        rookery.analyze(self.spark, self.name, lake=self.lake, **options)
+        self.subject.witness.note()
+
+    def index(self) -> None:
+        """Declare an index; the next analysis builds it."""
+        kind, column = self.rng.choice((("bloom", "id"), ("bitmap", "few"), ("bloom", "word"), ("bitmap", "flag")))
+        self.steps.append(f"-- index {kind} on {column}")
+        rookery.table(self.name, self.lake).add_index(kind, column)
+        number = self.lake.load(self.name).schema().find_field(column).field_id
+        self.subject.witness.declared.add((kind, number))
+        self.subject.witness.note(declared=True)
+
+    # -- all of it
+
+    def actions(self) -> list[Callable[[], None]]:
+        """What may happen next, the frequent more than once."""
+        weights = {
+            self.append: 6, self.upsert: 3, self.delete: 4, self.update: 2, self.delete_equal: 2,
+            self.change_columns: 4, self.change_partitions: 2, self.order: 1, self.upgrade: 1,
+            self.compact: 2, self.rewrite_more: 2, self.roll_back: 2, self.branch: 2, self.expire: 2,
+            self.others_statistics: 3, self.analyze: 6, self.index: 1,
+        }  # fmt: skip
+        return [action for action, weight in weights.items() for _ in range(weight)]
+
+    def live(self, steps: int) -> Iterator[list[str]]:
+        """Take so many steps; yield the differences found, now and then, and at the end."""
+        rng = self.rng
+        self.append()
+        for number in range(steps):
+            rng.choice(self.actions())()
+            if number == steps - 1 or rng.random() < 0.6:
+                self.steps.append("-- look")
+                yield self.subject.differences(time.time() + rng.choice((0.0, 3 * DAY)))
+
+    def told(self) -> str:
+        """All steps so far."""
+        return "\n".join([f"seed {self.seed}", *self.steps])
+
+
+@contextmanager
+def prepared(spark: SparkSession) -> Iterator[None]:
+    """Settings for many small tables, and for answers that can be trusted."""
+    before = {key: spark.conf.get(key, None) for key in SETTINGS}
+    for key, value in SETTINGS.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, was in before.items():
+            if was is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, was)
+
+
+def explore(seconds: float, first: int, steps: int) -> int:
+    """Try one seed after the other; print what is found, and return how often."""
+    home = tempfile.mkdtemp(prefix="histories-")
+    os.environ["ROOKERY_HOME"] = os.environ["PYICEBERG_HOME"] = home
+    lake = rookery.connect("lake")
+    spark = lake.spark()
+    spark.sparkContext.setLogLevel("ERROR")
+    java = IcebergJava(spark)
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.h")
+    end, finds, looks = time.monotonic() + seconds, 0, 0
+    try:
+        with prepared(spark):
+            for seed in itertools.count(first):
+                if time.monotonic() > end:
+                    break
+                found, count = _explored(History(spark, lake, java, f"lake.h.t{seed}", seed), steps)
+                looks += count
+                if found:
+                    finds += 1
+                    print(found, flush=True)
+        print(f"{looks} looks at {seed - first} tables, {finds} finds", flush=True)
+    finally:
+        spark.stop()
+        shutil.rmtree(home, ignore_errors=True)
+    return finds
+
+
+def _explored(history: History, steps: int) -> tuple[str, int]:
+    looks = 0
+    try:
+        for differences in history.live(steps):
+            looks += 1
+            if differences:
+                return "\n".join([history.told(), *(f"  !! {each}" for each in differences)]), looks
+    except Exception:  # a find too: the status must be told of any table
+        return history.told() + "\n" + traceback.format_exc()[-3000:], looks
+    finally:
+        with suppress(Exception):
+            history.spark.sql(f"DROP TABLE {history.name}")
+    return "", looks
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=12)
+    said = parser.parse_args()
+    raise SystemExit(explore(said.seconds, said.seed, said.steps) > 0)

@@ -1,0 +1,110 @@
+"""`rookery policy show` and `check`: what they print, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import rookery
+from rookery.api.policies import check_policies, show_policy
+from rookery.cli.app import run
+from rookery.maintain.settings import SETTINGS
+from tests.isolation import isolate
+
+FILE = """\
+defaults:
+  snapshots: {keep-last: 3}
+rules:
+  - namespace: sales
+    snapshots:
+      keep-for: 2w
+  - tables: "*.ord*"
+    compaction: {target-size: 64MiB}
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A table with properties of its own, and a policy file in the working directory."""
+    home = isolate(tmp_path, monkeypatch)
+    (home / "rookery.yaml").write_text(FILE)
+    catalog = rookery.connect().catalog
+    catalog.create_namespace("sales")
+    properties = {"rookery.snapshots.keep-last": "0", "rookery.location": str(tmp_path / "beside")}
+    catalog.create_table("sales.orders", pa.schema([("id", pa.int64())]), properties=properties)
+    return "sales.orders"
+
+
+def test_show_names_every_source(table: str) -> None:
+    report = show_policy(table)
+    said = {view.setting: (view.value, view.source) for view in report.settings}
+    assert list(said) == [setting.key for setting in SETTINGS]
+    assert said["snapshots.keep-for"] == ("2w", 'rookery.yaml:6 (namespace "sales")')
+    assert said["snapshots.keep-last"] == ("0", "table property rookery.snapshots.keep-last")
+    assert said["compaction.target-size"] == ("64MiB", 'rookery.yaml:8 (tables "*.ord*")')
+    assert said["verify"] == ("count", "default")
+    assert report.risks == ("snapshots.keep-last is 0: no snapshot is kept for its number",)
+
+
+def test_show_prints(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["policy", "show", table]) == 0
+    printed = capsys.readouterr()
+    lines = {line.split()[0]: line.split()[1:] for line in printed.out.splitlines() if line.strip()}
+    assert lines["snapshots.keep-for"] == ["2w", "rookery.yaml:6", "(namespace", '"sales")']
+    assert "asks for --yes" in printed.out
+    assert printed.err == ""
+    assert run(["policy", "show", table, "--output", "json"]) == 0
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    assert {"setting": "verify", "value": "count", "source": "default"} in settings
+
+
+def test_show_takes_another_file(table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "other.yaml").write_text("defaults: {verify: rows}")
+    assert run(["policy", "show", table, "--policy", str(tmp_path / "other.yaml"), "--output", "json"]) == 0
+    sources = {view["setting"]: view["source"] for view in json.loads(capsys.readouterr().out)["settings"]}
+    assert sources["verify"] == f"{tmp_path}/other.yaml:1 (defaults)"
+    assert sources["snapshots.keep-for"] == "default"
+
+
+def test_show_needs_no_spark(table: str) -> None:
+    code = (
+        "import sys; from rookery.cli.app import run; code = run(['policy', 'show', 'sales.orders']); "
+        "sys.exit(code or 'pyspark' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_show_of_an_unknown_property(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with rookery.connect().load(table).transaction() as change:
+        change.set_properties({"rookery.snapshot.keep-for": "1d"})
+    assert run(["policy", "show", table]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.splitlines() == [
+        "error: lake.sales.orders: there is no table property 'rookery.snapshot.keep-for'",
+        "hint: did you mean rookery.snapshots.keep-for?",
+    ]
+    assert printed.out == ""
+
+
+def test_check(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["policy", "check"]) == 0
+    assert capsys.readouterr().out.strip() == "rookery.yaml is sound: 2 rules, 3 settings"
+    Path("bad.yaml").write_text(FILE + "    verify: row\n")
+    assert run(["policy", "check", "bad.yaml"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "error: bad.yaml:9: verify: 'row' is not known\nhint: it is one of count, rows\n",
+    )
+    assert run(["policy", "show", table, "--policy", "bad.yaml"]) == 2
+
+
+def test_check_without_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    isolate(tmp_path, monkeypatch)
+    report = check_policies()
+    assert (report.file, report.rules) == (None, 0)
+    assert report.sheets()[0].title.startswith("there is no policy file")
