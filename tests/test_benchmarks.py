@@ -113,6 +113,20 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Effort:
     return Effort(rounds=1, seconds=0, scale=0.0005, data=tmp_path_factory.mktemp("bench"))
 
 
+def test_status_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each way, in this process: that theirs are timed in others is not the point here."""
+    from benchmarks.lake import open_bench
+    from benchmarks.status.data import large_table, many_tables
+    from benchmarks.status.ways import WAYS
+
+    monkeypatch.setenv("ROOKERY_HOME", str(tmp_path))
+    bench = open_bench(Effort(rounds=1, seconds=0, scale=1, data=tmp_path), jvm=False)
+    many_tables(bench, 4)
+    name = large_table(bench, 200)
+    for way in WAYS.values():
+        way(bench.lake, name)
+
+
 def test_collect_runs(spark: SparkSession, tiny: Effort) -> None:
     """The parts that need no second JVM, on a handful of rows."""
     from benchmarks.collect import full, growth

@@ -11,10 +11,11 @@ import os
 import random
 import re
 import shutil
+import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ import rookery
 from rookery.api.lake import Lake
 from tests.interop.java import IcebergJava
 from tests.maintain.against import Subject
+from tests.maintain.rows import ORDERS, PARTS, TYPES, WEIGHTS, expressions
 from tests.maintain.seen import Witness
 
 if TYPE_CHECKING:
@@ -41,33 +43,6 @@ SETTINGS = {
     "spark.sql.iceberg.executor-cache.delete-files.enabled": "false",
     "spark.sql.iceberg.merge-schema": "false",
 }
-PARTS = ("bucket(3, id)", "few", "truncate(1, word)", "months(day)", "flag")
-ORDERS = ("id", "word DESC, id", "day", "amount", "bucket(4, id)", "truncate(2, name)", "x", "at")
-
-
-def expressions(salt: int) -> dict[str, str]:
-    """What the columns hold of a row by its number: few values and many, nulls, and some of them often."""
-    h = f"abs(hash(id, {salt}))"
-    return {
-        "id": "id",
-        "few": f"CAST(if({h} % 11 = 0, NULL, if({h} % 3 = 0, 0, {h} % 5)) AS int)",
-        "many": f"CAST({h} % 900 AS int)",
-        "big": f"if(id % 13 = 0, NULL, (id * 7919 + {salt}) * 1000003)",
-        "word": f"if({h} % 9 = 0, NULL, if({h} % 7 = 0, '', concat('w', {h} % 6)))",
-        "name": f"concat('a name with a long beginning ', {h} % 400)",
-        "x": f"CASE {h} % 12 WHEN 0 THEN NULL WHEN 1 THEN -0D WHEN 2 THEN 0D WHEN 3 THEN double('NaN') "
-        f"ELSE {h} % 50 / 4D END",
-        "day": f"date_add(DATE '2024-01-10', CAST({h} % 70 AS int))",
-        "at": f"timestamp_micros(1700000000000000 + id * 1000000 + {salt})",
-        "amount": f"CAST({h} % 300 / 4 AS decimal(12, 2))",
-        "flag": f"if({h} % 4 = 0, NULL, {h} % 2 = 0)",
-    }
-
-
-TYPES = {
-    "id": "bigint", "few": "int", "many": "int", "big": "bigint", "word": "string", "name": "string",
-    "x": "double", "day": "date", "at": "timestamp", "amount": "decimal(12, 2)", "flag": "boolean",
-}  # fmt: skip
 
 
 @dataclass
@@ -79,12 +54,13 @@ class History:
     java: IcebergJava
     name: str
     seed: int
+    version: int = 0  # of the format; 0: by chance
     steps: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.numbers = itertools.count(1)
-        self.version = self.rng.choice((1, 2, 2, 3, 3))
+        self.version = self.version or self.rng.choice((1, 2, 2, 3, 3))
         self.columns = {name: name for name in TYPES}  # as they are named now, and what they hold
         self.narrow = {"few", "many"}  # columns that may still become bigint, as they are named now
         self.parts: list[str] = []
@@ -96,7 +72,8 @@ class History:
     # -- statements
 
     def _sql(self, text: str) -> None:
-        self.steps.append(re.sub(r"SELECT id AS .*? FROM range", "SELECT … FROM range", text))
+        short = re.sub(r"SELECT id AS .*? FROM range", "SELECT … FROM range", text)
+        self.steps.append(re.sub("UPDATE SET t.*", "UPDATE … INSERT …", short))
         self.spark.sql(text.replace("TABLE_NAME", self.name))
 
     def _call(self, procedure: str, **arguments: object) -> None:
@@ -120,7 +97,9 @@ class History:
         listed_properties = ", ".join(f"'{key}'='{value}'" for key, value in said.items())
         by = f"PARTITIONED BY ({rng.choice(PARTS)})" if rng.random() < 0.4 else ""
         self.parts = [by[16:-1]] if by else []
-        self._sql(f"CREATE TABLE TABLE_NAME ({listed}) USING iceberg {by} TBLPROPERTIES ({listed_properties})")
+        self._sql(
+            f"CREATE TABLE TABLE_NAME ({listed}) USING iceberg {by} TBLPROPERTIES ({listed_properties})"
+        )
         if rng.random() < 0.5:
             self.order()
 
@@ -134,8 +113,12 @@ class History:
         return loaded.snapshot_id if loaded else None
 
     def _mode(self, what: str) -> None:
-        modes = ("copy-on-write",) if self.version == 1 else ("merge-on-read", "merge-on-read", "copy-on-write")
-        self._sql(f"ALTER TABLE TABLE_NAME SET TBLPROPERTIES ('write.{what}.mode'='{self.rng.choice(modes)}')")
+        modes = (
+            ("copy-on-write",) if self.version == 1 else ("merge-on-read", "merge-on-read", "copy-on-write")
+        )
+        self._sql(
+            f"ALTER TABLE TABLE_NAME SET TBLPROPERTIES ('write.{what}.mode'='{self.rng.choice(modes)}')"
+        )
 
     # -- rows
 
@@ -163,7 +146,9 @@ class History:
         """Delete rows here and there, all of a range, or nothing."""
         self._mode("delete")
         number = self.rng.randrange(600)
-        wanted = self.rng.choice((f"id % 7 = {number % 7}", f"id < {number}", f"id % 3 = 1 AND id > {number}", "id < 0"))
+        wanted = self.rng.choice(
+            (f"id % 7 = {number % 7}", f"id < {number}", f"id % 3 = 1 AND id > {number}", "id < 0")
+        )
         self._sql(f"DELETE FROM TABLE_NAME WHERE {wanted}")
 
     def update(self) -> None:
@@ -184,22 +169,33 @@ class History:
         schema = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": number})])
         pq.write_table(pa.table({"id": pa.array(values)}, schema=schema), file)
         self.steps.append(f"-- delete where id is one of {values}")
+        self._commit_equal(file, len(values))
+
+    def _commit_equal(self, file: str, count: int) -> None:
+        """Add the file to a partition of the current spec, or to the whole table if that has none."""
         table = self.java.table(self.name)
         table.refresh()
-        partition = ""
+        jvm: Any = self.spark._jvm
+        ids = self.spark.sparkContext._gateway.new_array(jvm.int, 1)
+        ids[0] = table.schema().findField("id").fieldId()
+        builder = jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(table.spec())
         if table.spec().isPartitioned():
-            spec = table.spec().specId()
-            rows = self.spark.sql(
-                f"SELECT file_path FROM {self.name}.data_files WHERE spec_id = {spec} ORDER BY file_path LIMIT 1"
-            ).collect()
-            if not rows:
+            copy_of = jvm.org.apache.iceberg.relocated.com.google.common.collect.ImmutableList.copyOf
+            found = [task.file() for task in copy_of(table.newScan().planFiles())]
+            found = [each for each in found if each.specId() == table.spec().specId()]
+            if not found:
                 return
-            partition = os.path.dirname(rows[0].file_path).rpartition("/data/")[2]
-            if "__HIVE_DEFAULT" in partition or "null" in partition:
-                return
-        self.java.commit_deletes(
-            self.name, [self.java.equality_deletes(self.name, file, ["id"], len(values), partition)]
+            found.sort(key=lambda each: str(table.spec().partitionToPath(each.partition())))
+            builder = builder.withPartition(self.rng.choice(found).partition())
+        built = (
+            builder.ofEqualityDeletes(ids)
+            .withFormat("parquet")
+            .withPath(file)
+            .withFileSizeInBytes(os.path.getsize(file))
+            .withRecordCount(count)
+            .build()
         )
+        table.newRowDelta().addDeletes(built).commit()
         self.spark.catalog.refreshTable(self.name)
 
     # -- columns and partitions
@@ -249,7 +245,11 @@ class History:
         self._sql(f"ALTER TABLE TABLE_NAME WRITE ORDERED BY {self.rng.choice(able)}")
 
     def _has(self, order: str) -> bool:
-        return all(name in self.columns for name in TYPES if name in order.replace("(", " ").replace(")", " ").split())
+        return all(
+            name in self.columns
+            for name in TYPES
+            if name in order.replace("(", " ").replace(")", " ").split()
+        )
 
     def upgrade(self) -> None:
         """To the next version of the format."""
@@ -302,7 +302,9 @@ class History:
 
     def expire(self) -> None:
         """Let old snapshots go."""
-        self._call("expire_snapshots", older_than="TIMESTAMP '2100-01-01'", retain_last=self.rng.choice((1, 1, 2)))
+        self._call(
+            "expire_snapshots", older_than="TIMESTAMP '2100-01-01'", retain_last=self.rng.choice((1, 1, 2))
+        )
 
     # -- statistics
 
@@ -331,7 +333,9 @@ class History:
 
     def index(self) -> None:
         """Declare an index; the next analysis builds it."""
-        kind, column = self.rng.choice((("bloom", "id"), ("bitmap", "few"), ("bloom", "word"), ("bitmap", "flag")))
+        kind, column = self.rng.choice(
+            (("bloom", "id"), ("bitmap", "few"), ("bloom", "word"), ("bitmap", "flag"))
+        )
         self.steps.append(f"-- index {kind} on {column}")
         rookery.table(self.name, self.lake).add_index(kind, column)
         number = self.lake.load(self.name).schema().find_field(column).field_id
@@ -340,25 +344,25 @@ class History:
 
     # -- all of it
 
-    def actions(self) -> list[Callable[[], None]]:
-        """What may happen next, the frequent more than once."""
-        weights = {
-            self.append: 6, self.upsert: 3, self.delete: 4, self.update: 2, self.delete_equal: 2,
-            self.change_columns: 4, self.change_partitions: 2, self.order: 1, self.upgrade: 1,
-            self.compact: 2, self.rewrite_more: 2, self.roll_back: 2, self.branch: 2, self.expire: 2,
-            self.others_statistics: 3, self.analyze: 6, self.index: 1,
-        }  # fmt: skip
-        return [action for action, weight in weights.items() for _ in range(weight)]
+    def by_chance(self, count: int) -> Iterator[str]:
+        """So many kinds of steps, the frequent ones more often."""
+        kinds = [kind for kind, weight in WEIGHTS.items() for _ in range(weight)]
+        for _ in range(count):
+            yield self.rng.choice(kinds)
 
-    def live(self, steps: int) -> Iterator[list[str]]:
-        """Take so many steps; yield the differences found, now and then, and at the end."""
+    def live(self, kinds: Iterable[str]) -> Iterator[list[str]]:
+        """Take steps of these kinds; yield the differences found, now and then, and at the end."""
         rng = self.rng
         self.append()
-        for number in range(steps):
-            rng.choice(self.actions())()
-            if number == steps - 1 or rng.random() < 0.6:
-                self.steps.append("-- look")
-                yield self.subject.differences(time.time() + rng.choice((0.0, 3 * DAY)))
+        for kind in kinds:
+            getattr(self, kind)()
+            if rng.random() < 0.5:
+                yield self._look()
+        yield self._look()
+
+    def _look(self) -> list[str]:
+        self.steps.append("-- look")
+        return self.subject.differences(time.time() + self.rng.choice((0.0, 3 * DAY)))
 
     def told(self) -> str:
         """All steps so far."""
@@ -400,8 +404,9 @@ def explore(seconds: float, first: int, steps: int) -> int:
                 looks += count
                 if found:
                     finds += 1
-                    print(found, flush=True)
-        print(f"{looks} looks at {seed - first} tables, {finds} finds", flush=True)
+                    sys.stdout.write(found + "\n")
+                    sys.stdout.flush()
+        sys.stdout.write(f"{looks} looks at {seed - first} tables, {finds} finds\n")
     finally:
         spark.stop()
         shutil.rmtree(home, ignore_errors=True)
@@ -411,11 +416,11 @@ def explore(seconds: float, first: int, steps: int) -> int:
 def _explored(history: History, steps: int) -> tuple[str, int]:
     looks = 0
     try:
-        for differences in history.live(steps):
+        for differences in history.live(history.by_chance(steps)):
             looks += 1
             if differences:
                 return "\n".join([history.told(), *(f"  !! {each}" for each in differences)]), looks
-    except Exception:  # a find too: the status must be told of any table
+    except Exception:  # noqa: BLE001 - a find too: the status must be told of any table
         return history.told() + "\n" + traceback.format_exc()[-3000:], looks
     finally:
         with suppress(Exception):

@@ -1,4 +1,4 @@
-"""A table as Iceberg's own metadata tables show it in Spark, as plain Python; nothing of Rookery's is asked."""
+"""A table as Iceberg's own metadata tables show it in Spark, in plain Python."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ class Kept:
     sequence: int
     snapshot: int
     thetas: Mapping[int, float]  # by field, what another reader of sketches makes of them
+    collected: frozenset[int]  # columns that were ever asked for
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,11 @@ def _state(path: str) -> Kept:
             blob.fields[0]: datasketches.compact_theta_sketch.deserialize(payload).get_estimate()
             for blob, payload in reader.read_many(blobs)
         }
-    return Kept(match.group(0), int(match.group(1)), int(match.group(2)), sketches)
+        (index,) = [blob for blob in reader.metadata.blobs if blob.type == "rookery-index-v1"]
+        types = json.loads(reader.read(index))["types"]
+    return Kept(
+        match.group(0), int(match.group(1)), int(match.group(2)), sketches, frozenset(map(int, types))
+    )
 
 
 @dataclass
@@ -272,7 +277,9 @@ class Witness:
                 self.built[state] = self.built[old] if old else set() if declared else set(self.declared)
 
 
-def _schema_then(metadata: Mapping[str, Any], snapshot: Mapping[str, Any] | None) -> dict[int, tuple[str, str]]:
+def _schema_then(
+    metadata: Mapping[str, Any], snapshot: Mapping[str, Any] | None
+) -> dict[int, tuple[str, str]]:
     """The columns as they are when a state is written; of an older snapshot, with the types that it had."""
     now = columns_of(metadata, metadata["current-schema-id"])
     if snapshot is None or snapshot["snapshot-id"] == metadata["current-snapshot-id"]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from rookery.api.lake import Lake, connect
-from rookery.maintain.policy import DEFAULT, Policy
+from rookery.maintain.policy import DEFAULT, CleanUp, Policy
 from rookery.maintain.recording import Record
 from rookery.maintain.status import TableStatus, table_status
 from rookery.maintain.steps import Outcome, StepReport, TableRun
@@ -35,6 +35,9 @@ def status_of(lake: Lake, name: str) -> TableStatus:
     return table_status(*lake.open(name), DEFAULT, now=time.time())
 
 
+NO_ORPHANS = Policy(orphans=CleanUp(None))  # they would have to be looked for, whatever else is well
+
+
 class SmallSite:
     """Tables with breaches that a run takes away one by one, a step each; what is asked of it is kept."""
 
@@ -44,6 +47,7 @@ class SmallSite:
         self.policies: dict[str, Policy] = {}
         self.wanted: dict[str, Policy] = {}  # as the last run was given them
         self.stale = False
+        self.step = "refresh statistics"
         self.outcome = Outcome.DONE
         self.broken: dict[str, Exception] = {}
         self.down = 0  # calls that the catalog will not answer
@@ -77,7 +81,7 @@ class SmallSite:
         if self.stale:
             age = replace(age, freshness=type(age.freshness)("stale"))
         status = replace(self._template, table=str(name), breaches=left, statistics=age)
-        return Seen(name, name.table, self.policies.get(name.table, DEFAULT), status)
+        return Seen(name, name.table, self.policies.get(name.table, NO_ORPHANS), status)
 
     def maintain(self, seen: Seen, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
         with self._lock:
@@ -101,7 +105,7 @@ class SmallSite:
             if table in self.broken:
                 raise self.broken[table]
             error = "no space left" if self.outcome is Outcome.FAILED else None
-            steps.append(StepReport("refresh statistics", self.outcome, cause, error=error))
+            steps.append(StepReport(self.step, self.outcome, cause, error=error))
             record(steps[-1])
             if self.outcome is Outcome.DONE and self.breaches.get(table):
                 self.breaches[table] -= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,6 +74,17 @@ def rows_hash(spark: SparkSession, table: str, version: int | str | None = None)
     found = row.first()
     assert found is not None
     return found["n"], found["s"]
+
+
+def estimated_rows(spark: SparkSession, table: str, where: str) -> int:
+    """How many rows Spark expects of a filter: with a number of distinct values, a share of the table's."""
+    spark.conf.set("spark.sql.cbo.enabled", "true")
+    try:
+        plan = spark.sql(f"EXPLAIN COST SELECT * FROM {table} WHERE {where}").collect()[0][0]
+    finally:
+        spark.conf.unset("spark.sql.cbo.enabled")
+    found = re.search(r"Filter.*rowCount=([\d.E+]+)", plan)
+    return int(float(found.group(1))) if found else -1
 
 
 def folder_of(lake: Lake, table: str) -> Path:

@@ -103,7 +103,7 @@ def test_files_with_many_deleted_rows(
     policy = of(target_size=size + 100, small_size=10)
     planned, done = compacted(spark, lake, table, policy)
     assert planned.files == 1
-    assert "1 files have too many deleted rows" in planned.why
+    assert "1 file with too many deleted rows" in planned.why
     assert isinstance(compact.plan(look_of(lake, table, policy)), Idle)
     assert done.bytes == planned.bytes
 

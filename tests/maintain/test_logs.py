@@ -106,5 +106,18 @@ def test_no_secrets(text: str) -> None:
     assert (said.split()[0], said.split()[-1]) == ("before", "after")
 
 
-def test_bounded() -> None:
-    assert len(one_line("x" * 100_000)) == 2000
+@pytest.mark.parametrize("text", ["x" * 100_000, "x " * 50_000, "x" * 2000 + " y"])
+def test_bounded(text: str) -> None:
+    said = one_line(text)
+    assert len(said) <= 2000
+    assert said.endswith("…")
+
+
+def test_short_texts_are_whole() -> None:
+    assert one_line("x" * 1999) == "x" * 1999
+
+
+def test_the_half_of_a_secret_is_not_left() -> None:
+    """Hiding makes the text short, so that its end would be shown."""
+    text = "https://h/?sig=" + "s" * 7000 + " https://me:" + "p" * 3000 + "@host/"
+    assert one_line(text) == "https://h/…"

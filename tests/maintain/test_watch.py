@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,13 +17,14 @@ import pytest
 from rookery.maintain.alerts import Alert, Alerts
 from rookery.maintain.history import History
 from rookery.maintain.leases import Leases
-from rookery.maintain.policy import Policy, Statistics
+from rookery.maintain.orphans import NAME as ORPHANS
+from rookery.maintain.policy import CleanUp, Statistics
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps import Outcome
 from rookery.maintain.times import parse_quiet_hours
 from rookery.maintain.watch import Pace, Verdict, Watcher, hastened
 from rookery.model import CatalogError, UsageError
-from tests.maintain.small_site import SmallSite, small_lake, status_of
+from tests.maintain.small_site import NO_ORPHANS, SmallSite, small_lake, status_of
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +147,9 @@ class TestOnce:
     def test_quiet_hours(self, template: TableStatus, history: History, timer: Time) -> None:
         site = SmallSite(template, quiet=1, awake=1, well=0)
         always, never = parse_quiet_hours("00:00-24:00"), parse_quiet_hours("Mon 00:00-00:01")
-        site.policies = {name: Policy(quiet_hours=(always,)) for name in ("quiet", "well")}
+        site.policies = {name: replace(NO_ORPHANS, quiet_hours=(always,)) for name in ("quiet", "well")}
         tuesday = time.time() // (7 * 86_400) * 7 * 86_400 + 5 * 86_400  # weeks since 1970 begin on Thursday
-        site.policies["awake"] = Policy(quiet_hours=(never,))
+        site.policies["awake"] = replace(NO_ORPHANS, quiet_hours=(never,))
         watcher = Watcher(site, history, Leases(history.engine), timer=timer, clock=lambda: tuesday)
         assert verdicts(watcher) == {"quiet": Verdict.QUIET, "awake": Verdict.DONE, "well": Verdict.WITHIN}
 
@@ -155,7 +157,7 @@ class TestOnce:
         """Statistics that are stale, but within policy, are refreshed when their time has come."""
         site = SmallSite(template, a=0)
         now = [time.time()]
-        site.policies["a"] = policy = Policy(Statistics(every=timedelta(hours=6)))
+        site.policies["a"] = policy = replace(NO_ORPHANS, statistics=Statistics(every=timedelta(hours=6)))
         watcher = Watcher(site, history, Leases(history.engine), timer=timer, clock=lambda: now[0])
         assert verdicts(watcher) == {"a": Verdict.WITHIN}  # nothing has changed
         site.stale = True
@@ -164,6 +166,21 @@ class TestOnce:
         assert history.runs()[0].cause == "every 6h"
         assert verdicts(watcher) == {"a": Verdict.WITHIN}
         now[0] += 6 * 3600 + 1
+        assert verdicts(watcher) == {"a": Verdict.DONE}
+
+    def test_orphans_are_looked_for_now_and_then(
+        self, template: TableStatus, history: History, timer: Time
+    ) -> None:
+        """They show in no metadata, so a table that is well otherwise is due for them."""
+        site = SmallSite(template, a=0)
+        now = [time.time()]
+        site.policies["a"] = policy = replace(NO_ORPHANS, orphans=CleanUp(timedelta(days=3)))
+        site.step = ORPHANS
+        watcher = Watcher(site, history, Leases(history.engine), timer=timer, clock=lambda: now[0])
+        assert verdicts(watcher) == {"a": Verdict.DONE}
+        assert (site.wanted["a"], history.runs()[0].cause) == (policy, "orphan files are looked for every 3d")
+        assert verdicts(watcher) == {"a": Verdict.WITHIN}
+        now[0] += 3 * 86_400 + 1
         assert verdicts(watcher) == {"a": Verdict.DONE}
 
     def test_several_at_once_within_the_limit(
@@ -296,7 +313,7 @@ from pathlib import Path
 from rookery.maintain.history import History
 from rookery.maintain.leases import Leases
 from rookery.maintain.watch import Watcher
-from tests.maintain.small_site import SmallSite, small_lake, status_of
+from tests.maintain.small_site import NO_ORPHANS, SmallSite, small_lake, status_of
 
 folder = Path(sys.argv[1])
 history = History(f"sqlite:///{folder / 'history.db'}")
@@ -366,14 +383,20 @@ class TestLoop:
     ) -> None:
         site = SmallSite(template, slow=1, quick=1)
         watcher = watcher_of(site, history, timer, jobs=2)
-        go = threading.Event()
-        site.before_step = lambda table: table == "slow" and go.wait(30) and None  # type: ignore[assignment]
+        began, go = threading.Event(), threading.Event()
+
+        def step(table: str) -> None:
+            if table == "slow":
+                began.set()
+                assert go.wait(30)
 
         def after(count: int) -> None:
+            assert began.wait(30)
             if count == 5:
                 go.set()
                 watcher.stop()
 
+        site.before_step = step
         timer.after = after
         watcher.run()
         assert len([run for run in history.runs() if run.table == "lake.db.slow"]) == 1

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rookery.api.lake import Lake
-from rookery.api.watch import watch
+from rookery.api.watch import LakeSite, watch
 from rookery.maintain.history import History
 from rookery.maintain.steps import Outcome
 from rookery.maintain.watch import Pace, Verdict
+from rookery.model import MachineError
 from tests.lakehouse import NewTable, tables
 
 if TYPE_CHECKING:
@@ -106,3 +107,22 @@ def test_two_watchers_maintain_each_table_once(
     assert sorted(run.table for run in History(history).runs()) == sorted(names)
     assert found.count(Verdict.DONE) == 3
     assert set(found) <= {Verdict.DONE, Verdict.TAKEN, Verdict.WITHIN}
+
+
+def test_a_session_that_died_is_said(spark: SparkSession, lake: Lake) -> None:
+    """A stand-in for one whose JVM has died, since the tests share theirs."""
+
+    class Dead:
+        @property
+        def version(self) -> str:
+            raise ConnectionRefusedError
+
+    given = [spark, Dead()]
+    living, dead = (LakeSite(lake, spark=lambda session=session: session) for session in given)
+    assert (living.has_spark, dead.has_spark) == (True, True)  # not started yet
+    assert living._spark() is living._spark() is spark
+    assert living.has_spark
+    dead._spark()
+    assert not dead.has_spark
+    with pytest.raises(MachineError, match="is gone"):
+        dead._spark()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rookery.maintain.database import history_url
-from rookery.maintain.history import History, RunRecord
+from rookery.maintain.history import History, RunRecord, Tally
 from rookery.maintain.steps import Outcome, StepReport
 from rookery.model import Sheet, SheetReport, UsageError, in_bytes, thousands
 from rookery.tables import sqlite_path
@@ -37,12 +38,26 @@ def history(table: str | None = None, *, limit: int = LIMIT, url: str | None = N
     """Return the newest runs of all tables, or of those that a name or pattern means."""
     if limit < 1:
         raise UsageError(f"{limit} runs cannot be shown", hint="say --limit 1 or more")
+    with _opened(url) as kept:
+        return HistoryReport(() if kept is None else tuple(kept.runs(table, limit)))
+
+
+def tally(url: str | None = None) -> Tally | None:
+    """Count all runs; none where no history has begun."""
+    with _opened(url) as kept:
+        return None if kept is None else kept.tally()
+
+
+@contextmanager
+def _opened(url: str | None) -> Iterator[History | None]:
+    """The history, if there is one: looking makes nothing."""
     file = sqlite_path(history_url(url))
     if file is not None and not file.startswith("file:") and not Path(file).exists():
-        return HistoryReport(())  # looking makes nothing
+        yield None
+        return
     kept = History(url)
     try:
-        return HistoryReport(tuple(kept.runs(table, limit)))
+        yield kept
     finally:
         kept.close()
 

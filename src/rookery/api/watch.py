@@ -29,7 +29,7 @@ from rookery.maintain.recording import Record
 from rookery.maintain.status import table_status
 from rookery.maintain.steps import Subject, TableRun
 from rookery.maintain.watch import Pace, Seen, TableGoneError, TableResult, Verdict, Watcher
-from rookery.model import CatalogError, RookeryError, Sheet, SheetReport, TableName, UsageError
+from rookery.model import CatalogError, MachineError, RookeryError, Sheet, SheetReport, TableName, UsageError
 from rookery.store import Store
 from rookery.tables.catalogs import reason_of
 from rookery.tables.iceberg import IcebergTable
@@ -194,7 +194,17 @@ class LakeSite:
         with self._starting:
             if self._session is None:
                 self._session = self._start()
+            elif not self.has_spark:
+                raise MachineError("the Spark session is gone", hint="start `rookery watch` again")
             return self._session
+
+    @property
+    def has_spark(self) -> bool:
+        """Whether Spark answers; false only if it has been started, and died or was stopped since."""
+        try:
+            return self._session is None or bool(self._session.version and self._session.sparkContext._jsc)
+        except Exception:  # noqa: BLE001  # py4j raises whatever its socket raises
+            return False
 
 
 def _is_glob(pattern: str) -> bool:
@@ -230,7 +240,9 @@ def watch(
         stack.callback(kept.close)
         stack.enter_context(_signals(watcher, stopped))
         if metrics is not None:
-            server = MetricsServer(metrics, _scraped(watcher, kept), lambda: watcher.healthy)
+            server = MetricsServer(
+                metrics, _scraped(watcher, kept), lambda: watcher.healthy and site.has_spark
+            )
             stack.enter_context(server)
             log.info("metrics are at http://%s:%d/metrics", metrics[0], server.port)
         return _watched(watcher, site, once)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.history import HistoryUrl
 from rookery.cli.render import plain, show, talk
 from rookery.cli.settings import PolicyFile, settings_of
 from rookery.cli.statistics import pairs
@@ -26,9 +27,7 @@ def maintain(
         bool, typer.Option("--yes", help="Do what is refused otherwise: no retention, or in quiet hours.")
     ] = False,
     policy: PolicyFile = None,
-    history: Annotated[
-        str | None, typer.Option(help="Database of runs, as a URL; SQLite in Rookery's home by default.")
-    ] = None,
+    history: HistoryUrl = None,
     master: Annotated[str | None, typer.Option(help="Spark's master; local by default.")] = None,
     conf: Annotated[
         list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of
+from rookery.cli.settings import PolicyFile, settings_of
 
 app = typer.Typer(no_args_is_help=True, help="See what is wanted of tables, and check what is written.")
 
@@ -16,10 +16,7 @@ app = typer.Typer(no_args_is_help=True, help="See what is wanted of tables, and 
 def show_(
     context: typer.Context,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")],
-    policy: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The policy file; else $ROOKERY_POLICY, else ./rookery.yaml."),
-    ] = None,
+    policy: PolicyFile = None,
 ) -> None:
     """Show the policy of a table: each setting, its value as it is written, and where it comes from.
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.history import HistoryUrl
 from rookery.cli.render import show
 from rookery.cli.settings import Output, PolicyFile, settings_of
 
@@ -19,12 +20,14 @@ def status(
     ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="Show every column and index too.")] = False,
     policy: PolicyFile = None,
+    history: HistoryUrl = None,
 ) -> None:
     """Show how tables stand: whether their statistics are current, who sees them, how files and deletes lie.
 
     Reads metadata only, and starts no Spark. Tables that need care most come first; the exit code is 1 where
     something is below its policy.
     """
+    from rookery.api.history import tally
     from rookery.api.status import status as look  # brings PyIceberg
     from rookery.maintain.metrics import render
     from rookery.maintain.policy_file import find_policies
@@ -32,6 +35,6 @@ def status(
     settings = settings_of(context)
     report = look(settings.lake(), patterns or ("*",), policies=find_policies(policy), columns=columns)
     if settings.output is Output.PROMETHEUS:
-        sys.stdout.write(render(report.tables, ()))
+        sys.stdout.write(render(report.tables, tally(history) or ()))
         raise typer.Exit(1 if report.has_findings else 0)
     show(report, settings)

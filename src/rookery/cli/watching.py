@@ -14,10 +14,10 @@ from rookery.model import UsageError
 
 def watch(
     context: typer.Context,
-    tables: Annotated[
+    patterns: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[TABLE…]", help="Tables by name, or patterns such as 'db.*'; all by default."
+            metavar="[PATTERN]…", help="Tables by name, or patterns such as 'db.*'; all by default."
         ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look at each table once, and exit.")] = False,
@@ -66,7 +66,7 @@ def watch(
     with logging_to(None, LogFormat(log_format)):
         report = keep(
             settings.lake(),
-            tables or (),
+            patterns or (),
             once=once,
             policy=policy,
             history=history,

@@ -10,6 +10,7 @@ from rookery.maintain.beside import left_over, metadata_folder
 from rookery.maintain.referenced import bare, named
 from rookery.maintain.refresh import NAME as REFRESH
 from rookery.maintain.steps import Idle, Look, Plan, Ran, Step
+from rookery.maintain.words import counted
 from rookery.model import StorageError
 from rookery.storage import Listed, list_folder, shown
 
@@ -27,8 +28,10 @@ def plan(look: Look) -> Plan | Idle:
     if not files and not garbage:
         return Idle("nothing is left over")
     sizes = {file.name: file.size for file in _ours(look)} if garbage else {}
-    why = [f"{len(files):,} statistics files are named by nothing"] if files else []
-    why += [f"{len(garbage):,} states and segments are of the past"] if garbage else []
+    why = [f"{counted(len(files), 'statistics file')} named by nothing"] if files else []
+    why += (
+        [f"{counted(len(garbage), 'state or segment', 'states and segments')} of the past"] if garbage else []
+    )
     return Plan(
         "; ".join(why),
         len(files) + len(garbage),

@@ -16,6 +16,7 @@ from rookery.maintain.policy import Compaction, Policy, Strategy
 from rookery.maintain.steps import Idle, Look, Plan, Ran, Step, VerificationError
 from rookery.maintain.survey import PUFFIN, Survey
 from rookery.maintain.verify import same_rows
+from rookery.maintain.words import counted
 from rookery.model import UsageError, column_named, in_bytes
 from rookery.model.names import quote_part
 from rookery.spark.procedures import call
@@ -109,9 +110,9 @@ def _why(found: Choice, depth: float | None, left: int) -> str:
         why = f"files overlap {depth:.1f} deep in their order"
     else:
         misfits = count - found.too_many_deletes
-        parts = [f"{misfits:,} files are too small or too large"] if misfits else []
+        parts = [f"{counted(misfits, 'file')} too small or too large"] if misfits else []
         if found.too_many_deletes:
-            parts.append(f"{found.too_many_deletes:,} files have too many deleted rows")
+            parts.append(f"{counted(found.too_many_deletes, 'file')} with too many deleted rows")
         why = "; ".join(parts)
     return why + (f"; the limit leaves {left:,} for the next run" if left else "")
 
@@ -158,7 +159,7 @@ def run(look: Look, planned: Plan) -> Ran:
     return Ran(
         first["files"] + second["files"],
         first["bytes"] + second["bytes"],
-        (f"{second['files']:,} files took a second attempt",) if second["files"] else (),
+        (f"{counted(second['files'], 'file')} took a second attempt",) if second["files"] else (),
     )
 
 

@@ -206,7 +206,7 @@ def _between(survey: Survey, field: Field, before: Estimate, unread: Unread) -> 
         brought = float(survey.numbers("rows")[new].sum())
         return low, None if field.repeated else before.high + brought
     bounds = survey.fileset.bounds(field)
-    low += _certainly_new(bounds, new & unread.whole, unread.known)
+    low += _certainly_new(bounds, new & unread.whole, unread.known | unread.shrunk)
     if unread.rows_taken is not None:
         low = max(low, _left(field, before, unread.rows_taken))
     filled = _filled(survey, field, bounds)

@@ -209,10 +209,18 @@ class History:
 
     def last_done(self, table: str, step: str) -> float | None:
         """When a step was last done to a table, in seconds since 1970."""
+        return self._last(table, step, (Outcome.DONE,))
+
+    def last_looked(self, table: str, step: str) -> float | None:
+        """When it was last done, or found that there was nothing to do."""
+        return self._last(table, step, (Outcome.DONE, Outcome.NOT_NEEDED))
+
+    def _last(self, table: str, step: str, outcomes: Sequence[Outcome]) -> float | None:
+        came = STEPS.c.outcome.in_([outcome.value for outcome in outcomes])
         query = (
             select(func.max(STEPS.c.ended))
             .join(RUNS, RUNS.c.id == STEPS.c.run_id)
-            .where(RUNS.c.table_name == table, STEPS.c.step == step, STEPS.c.outcome == Outcome.DONE.value)
+            .where(RUNS.c.table_name == table, STEPS.c.step == step, came)
         )
         with told(self.engine), self.engine.connect() as connection:
             found = connection.execute(query).scalar()

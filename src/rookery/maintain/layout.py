@@ -136,7 +136,15 @@ Attached = Mapping[int, list[Mapping[str, Any]]]
 
 def attached_deletes(survey: Survey) -> Attached:
     """Return the delete files that apply to each data file, by its number."""
-    return deletes_by_file(survey.files, survey.deletes, survey.table.unpartitioned_specs)
+    found = deletes_by_file(survey.files, survey.deletes, survey.table.unpartitioned_specs)
+    return {number: _applied(rows) for number, rows in found.items()}
+
+
+def _applied(deletes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A vector holds all that position deletes say of its file, so beside it those apply no more."""
+    if not any(row["format"] == PUFFIN for row in deletes):
+        return deletes
+    return [row for row in deletes if row["format"] == PUFFIN or row["content"] == EQUALITY]
 
 
 def deleted_share(survey: Survey, attached: Attached) -> NDArray[np.float64]:

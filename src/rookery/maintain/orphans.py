@@ -16,6 +16,7 @@ from rookery.maintain.expire import NAME as EXPIRE
 from rookery.maintain.referenced import bare, is_ours, named
 from rookery.maintain.steps import Idle, Look, Plan, Ran, Step
 from rookery.maintain.verify import nothing_missing
+from rookery.maintain.words import counted
 from rookery.model import RookeryError, StorageError, UsageError
 from rookery.spark.procedures import Moment, call
 from rookery.storage import Listed, list_folder, open_source, shown
@@ -44,9 +45,9 @@ def plan(look: Look) -> Plan | Idle:
     older_than = look.subject.now() - age.total_seconds()
     found = candidates(look, older_than)
     if not found:
-        return Idle("no file older than the age is without a name")
+        return Idle("every file that is old enough is named by something")
     return Plan(
-        f"{len(found):,} files are named by nothing, and older than {_said(age)}",
+        f"{counted(len(found), 'file')} named by nothing and older than {_said(age)}",
         len(found),
         sum(file.size for file in found),
         {"older_than": int(older_than * 1000), "files": tuple(found)},
@@ -151,7 +152,7 @@ def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...
     left = [file for file in ran.details["removed"] if file.location in there]
     if left:
         raise StorageError(
-            f"{len(left):,} orphan files could not be deleted, {shown(left[0].location)} among them",
+            f"{counted(len(left), 'orphan file')} could not be deleted, {shown(left[0].location)} among them",
             hint="check who may write to the folder",
         )
     kept = planned.files - ran.files

@@ -137,8 +137,12 @@ class _Run:
     def _held_up(self, step: Step) -> str | None:
         if self._wrong is not None:
             return f"the table was found wrong after '{self._wrong}'"
-        failed = {each.step for each in self.reports if each.outcome in (Outcome.FAILED, Outcome.STOPPED)}
-        return next((f"it rests upon '{name}', which failed" for name in step.needs if name in failed), None)
+        held = {each.step: each.outcome for each in self.reports}
+        for name in step.needs:
+            if held.get(name) in (Outcome.FAILED, Outcome.STOPPED):
+                became = "failed" if held[name] is Outcome.FAILED else "was not run"
+                return f"it rests upon '{name}', which {became}"
+        return None
 
     def _look(self) -> Look:
         done = [each.step for each in self.reports if each.outcome in (Outcome.DONE, Outcome.PLANNED)]

@@ -8,13 +8,14 @@ from rookery.collect.analyze import analyze
 from rookery.collect.choose import Choice
 from rookery.collect.declare import declare
 from rookery.collect.statistics import is_registered
-from rookery.maintain.breaches import of_statistics
 from rookery.maintain.policy import FROM_QUERIES, WantedIndex
 from rookery.maintain.queried import queried_columns
+from rookery.maintain.reasons import reasons
 from rookery.maintain.sights import sights
-from rookery.maintain.staleness import staleness, standing
+from rookery.maintain.staleness import staleness
 from rookery.maintain.steps import Idle, Look, Plan, Ran, Step, VerificationError
 from rookery.maintain.survey import Survey, survey
+from rookery.maintain.words import counted
 from rookery.model import UsageError, column_named
 from rookery.sketch.typing import SKETCHED, base_type
 
@@ -50,17 +51,17 @@ def plan(look: Look) -> Plan | Idle:
 
 def _why(look: Look, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
     found = look.survey
-    held = standing(found)
-    yield from of_statistics(found, staleness(held), sights(found, held.line), look.policy)
+    held = look.standing
+    yield from reasons(staleness(held), sights(found, held.line), look.policy)
     rewritten = [step for step in REWRITES if step in look.done]
     if rewritten and look.policy.statistics.after_compaction:
         yield "files were rewritten by this run"
     if missing:
-        yield f"{len(missing)} indexes are missing"
+        yield f"{counted(len(missing), 'index', 'indexes')} missing"
     elif _indexes_behind(found):
         yield "indexes do not cover all files"
     if found.state is not None and (lacking := _columns_lacking(look)):
-        yield f"{lacking} columns are not collected yet"
+        yield f"{counted(lacking, 'column')} not collected yet"
 
 
 def _columns_lacking(look: Look) -> int:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
 
+from rookery.maintain.policy import Snapshots
+
 MAIN = "main"
 _MAX_REF_AGE = "history.expire.max-ref-age-ms"
 _FOR_EVER = 2**63 - 1
@@ -28,6 +30,14 @@ class Rule:
     older_than_ms: int
     keep_last: int
     now_ms: int  # by which the refs' own ages are counted
+
+
+def rule_of(wanted: Snapshots, now_ms: int) -> Rule | None:
+    """Return the retention that a policy asks for; none where snapshots are kept for ever."""
+    if wanted.keep_for is None:
+        return None
+    older_than = now_ms - int(wanted.keep_for.total_seconds() * 1000)
+    return Rule(older_than, max(wanted.keep_last, 1), now_ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from rookery.maintain.packing import Sizes, chosen, partition_numbers
 from rookery.maintain.steps import Idle, Look, Plan, Ran, Step, VerificationError
 from rookery.maintain.survey import POSITION, PUFFIN, Survey
 from rookery.maintain.verify import same_rows
+from rookery.maintain.words import counted
 from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import call
 
@@ -52,12 +53,11 @@ def plan(look: Look) -> Plan | Idle:
         return Idle("there are no deletes")
     loose = dangling(survey) if wanted.dangling else survey.deletes.slice(0, 0)
     keys = _keys(loose)
-    left = survey.deletes.filter(
-        pa.array([key not in set(keys) for key in _keys(survey.deletes)], pa.bool_())
-    )
+    gone = set(keys)
+    left = survey.deletes.filter(pa.array([key not in gone for key in _keys(survey.deletes)], pa.bool_()))
     small = scattered(survey, left, wanted.min_files)
-    why = [f"{len(keys):,} deletes apply to no data file"] if keys else []
-    why += [f"{len(small):,} position delete files are small and many"] if len(small) else []
+    why = [f"{counted(len(keys), 'delete')} of no data file that is there"] if keys else []
+    why += [f"{counted(len(small), 'small position delete file')}"] if len(small) else []
     if not why:
         return Idle("deletes are few, and all of them apply")
     size = int(small.sum()) + _size(loose)

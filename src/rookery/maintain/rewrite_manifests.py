@@ -10,6 +10,8 @@ from rookery.maintain.layout import MANIFEST_SIZE, MANIFEST_SIZE_PROPERTY, numbe
 from rookery.maintain.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps import Idle, Look, Plan, Ran, Step, VerificationError
 from rookery.maintain.verify import same_rows
+from rookery.maintain.words import counted
+from rookery.model import in_bytes
 from rookery.spark.procedures import call
 from rookery.tables.iceberg.manifest_list import Manifest
 
@@ -28,11 +30,11 @@ def plan(look: Look) -> Plan | Idle:
     }
     specs = [spec for spec in sorted(by_spec) if small[spec] > most and _taken(by_spec[spec], target)]
     if not specs:
-        return Idle(f"{sum(small.values()):,} manifests are small; {most:,} may be")
+        return Idle(f"{counted(sum(small.values()), 'small manifest')}; {most:,} may be")
     taken = [manifest for spec in specs for manifest in _taken(by_spec[spec], target)]
     count = sum(small[spec] for spec in specs)
     return Plan(
-        f"{count:,} manifests are below half of {target:,} bytes; {most:,} may be",
+        f"{counted(count, 'manifest')} below half of {in_bytes(target)}; {most:,} may be",
         len(taken),
         sum(manifest.manifest_length for manifest in taken),
         {"specs": tuple(specs)},

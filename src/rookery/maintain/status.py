@@ -9,12 +9,14 @@ import pyarrow as pa
 from rookery.maintain.beside import Beside, beside
 from rookery.maintain.breaches import breaches
 from rookery.maintain.drift import Drift, drift_of, worst
+from rookery.maintain.expire import collects_garbage
 from rookery.maintain.layout import Layout, layout
 from rookery.maintain.policy import Policy
-from rookery.maintain.retained import Rule, retention
+from rookery.maintain.retained import retention, rule_of
 from rookery.maintain.score import Score, score
 from rookery.maintain.sights import Sight, sights, spark_sees, trino_sees
-from rookery.maintain.staleness import Freshness, Staleness, Standing, staleness, standing
+from rookery.maintain.staleness import Freshness, Staleness, Standing, staleness
+from rookery.maintain.steps import Look, Subject, no_spark
 from rookery.maintain.survey import Survey, survey
 from rookery.store import Index, Store
 from rookery.tables.iceberg import IcebergTable
@@ -74,7 +76,8 @@ def table_status(
 ) -> TableStatus:
     """Return a table's status; with *columns*, of each column and index too. No data is read."""
     seen = survey(table, store)
-    held = standing(seen)
+    look = Look(Subject(table.name, lambda: (table, store), no_spark, policy, lambda: now), seen)
+    held = look.standing
     age = staleness(held)
     drift = drift_of(held, uncounted=columns)
     least, most = worst(drift)
@@ -94,7 +97,7 @@ def table_status(
         near,
         old,
         score(age, by_engine, lies, policy, old),
-        breaches(seen, age, lies, by_engine, policy, old),
+        breaches(look, old),
         tuple(_column(held, age, each) for each in drift) if columns else (),
         _indexes(seen) if columns else (),
     )
@@ -102,11 +105,10 @@ def table_status(
 
 def _expirable(table: IcebergTable, policy: Policy, now_ms: int) -> int:
     """How many snapshots the policy would let go."""
-    wanted = policy.snapshots
-    if wanted.keep_for is None or table.table.properties.get("gc.enabled", "true").lower() == "false":
+    rule = rule_of(policy.snapshots, now_ms)
+    if rule is None or not collects_garbage(table):
         return 0
-    oldest = now_ms - int(wanted.keep_for.total_seconds() * 1000)
-    return len(retention(table.table.metadata, Rule(oldest, max(wanted.keep_last, 1), now_ms)).snapshots)
+    return len(retention(table.table.metadata, rule).snapshots)
 
 
 def _column(held: Standing, age: Staleness, drift: Drift) -> ColumnStatus:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rookery.maintain.policy import Policy
+from rookery.maintain.staleness import Standing, standing
 from rookery.maintain.survey import Survey
 from rookery.model import RookeryError, TableName
 from rookery.store import Store
@@ -40,6 +42,11 @@ class Subject:
     forced: bool = False  # `--yes`: what is refused without it is done
 
 
+def no_spark() -> SparkSession:
+    """Stand in for a session where only plans are made."""
+    raise AssertionError("plans need no Spark")
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a step would do, and why; from metadata alone."""
@@ -57,7 +64,7 @@ class Idle:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Look:
     """A table as a step finds it, and what the run has done to it so far."""
 
@@ -69,6 +76,11 @@ class Look:
     def policy(self) -> Policy:
         """What is wanted of the table."""
         return self.subject.policy
+
+    @cached_property
+    def standing(self) -> Standing:
+        """The table's statistics, held against what it is now."""
+        return standing(self.survey)
 
     @property
     def now_ms(self) -> int:

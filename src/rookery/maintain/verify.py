@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rookery.maintain.policy import Verify
 from rookery.maintain.referenced import bare, reached, statistics_paths
 from rookery.maintain.steps import Look, VerificationError
+from rookery.maintain.words import counted
 from rookery.model import Snapshot, TableName
 from rookery.spark.procedures import what_java_means
 from rookery.storage import list_folder, shown
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPLACE = "replace"
-_HASH = "sum(cast(xxhash64(to_json(struct(*))) AS decimal(38, 0)))"
+_HASH = "sum(cast(xxhash64(to_json(struct({}))) AS decimal(38, 0)))"
 
 
 def rewritten(before: Look, after: Look) -> list[tuple[int, int]]:
@@ -74,7 +76,8 @@ def same_rows(before: Look, after: Look) -> tuple[str, ...]:
     spark = before.subject.spark() if stretches else None
     for first, last in stretches:
         assert spark is not None
-        found = [rows_at(spark, before.subject.name, each, before.policy.verify) for each in (first, last)]
+        columns = _lasting(after.survey.table, first, last) if before.policy.verify is Verify.ROWS else ()
+        found = [rows_at(spark, before.subject.name, each, columns) for each in (first, last)]
         if found[0] != found[1]:
             raise VerificationError(
                 f"the rewrite up to snapshot {last} has changed the rows: {_told(found[0])} before, "
@@ -84,13 +87,28 @@ def same_rows(before: Look, after: Look) -> tuple[str, ...]:
     return ("others have committed at the same time",) if others_came(before, after) else ()
 
 
-def rows_at(spark: SparkSession, name: TableName, snapshot_id: int, how: Verify) -> tuple[int, Any]:
-    """Count the rows of a snapshot, and add up a hash of each where that is wanted."""
+def _lasting(table: IcebergTable, first: int, last: int) -> tuple[str, ...]:
+    """The columns that two snapshots share: each is read by the schema that it was written with."""
+    schemas, current = table.table.schemas(), table.table.schema()
+    sets = []
+    for number in (first, last):
+        found = table.table.snapshot_by_id(number)
+        known = found is not None and found.schema_id is not None
+        schema = schemas.get(found.schema_id, current) if known else current
+        sets.append({(field.field_id, field.name, str(field.field_type)) for field in schema.fields})
+    return tuple(name for _, name, _ in sorted(set.intersection(*sets)))
+
+
+def rows_at(
+    spark: SparkSession, name: TableName, snapshot_id: int, columns: Sequence[str]
+) -> tuple[int, Any]:
+    """Count the rows of a snapshot, and add up a hash of each by some columns, where there are any."""
     frame = spark.read.option("versionAsOf", snapshot_id).table(str(name))
     try:
-        if how is Verify.COUNT:
+        if not columns:
             return frame.count(), None
-        found = frame.selectExpr("count(*) AS n", f"{_HASH} AS hash").collect()[0]
+        hashed = _HASH.format(", ".join(f"`{column.replace('`', '``')}`" for column in columns))
+        found = frame.selectExpr("count(*) AS n", f"{hashed} AS hash").collect()[0]
         return int(found["n"]), found["hash"]
     except Exception as error:  # Spark and py4j wrap whatever Java throws
         raise what_java_means(error, f"reading snapshot {snapshot_id} of {name}") from error
@@ -115,7 +133,7 @@ def nothing_missing(after: Look) -> None:
         lost &= _named_inside(after.subject.load()[0])
     if lost:
         raise VerificationError(
-            f"{len(lost):,} files that {table.name} names are not there, {shown(min(lost))} among them",
+            f"{counted(len(lost), 'file')} of {table.name} not there any more, {shown(min(lost))} among them",
             hint="restore them from a backup, or roll back to a snapshot that can be read",
         )
 

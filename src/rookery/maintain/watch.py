@@ -16,13 +16,14 @@ from rookery.maintain.alerts import Alert, Alerts
 from rookery.maintain.history import History
 from rookery.maintain.leases import Lease, Leases, LeaseTakenError
 from rookery.maintain.logs import one_line
+from rookery.maintain.orphans import NAME as ORPHANS
 from rookery.maintain.policy import Policy
 from rookery.maintain.recording import Record, recorded
 from rookery.maintain.refresh import NAME as REFRESH
 from rookery.maintain.staleness import Freshness
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps import Outcome, TableRun
-from rookery.maintain.times import is_due, show_schedule
+from rookery.maintain.times import is_due, show_duration, show_schedule
 from rookery.model import CatalogError, RookeryError, TableName
 
 log = logging.getLogger(__name__)
@@ -106,14 +107,33 @@ class Pace:
     patience: float = PATIENCE
 
 
-def due(seen: Seen, last_refresh: Callable[[], float | None], now: float) -> str | None:
-    """Why a table is due; nothing if it is not."""
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Why a table is due, and whether that is the schedule of its statistics."""
+
+    cause: str
+    scheduled: bool = False
+
+
+def due(
+    seen: Seen,
+    last_refresh: Callable[[], float | None],
+    last_orphans: Callable[[], float | None],
+    now: float,
+) -> Due | None:
+    """Return why a table is due; nothing if it is not.
+
+    Orphan files show in no metadata: they are looked for as often as they may be old.
+    """
     if seen.status.breaches:
-        return "; ".join(seen.status.breaches)
+        return Due("; ".join(seen.status.breaches))
     every = seen.policy.statistics.every
     stale = seen.status.statistics.freshness is Freshness.STALE
     if every is not None and stale and is_due(every, last_refresh(), now):
-        return f"every {show_schedule(every)}"
+        return Due(f"every {show_schedule(every)}", scheduled=True)
+    age = seen.policy.orphans.older_than
+    if age is not None and is_due(age, last_orphans(), now):
+        return Due(f"orphan files are looked for every {show_duration(age)}")
     return None
 
 
@@ -268,19 +288,19 @@ class Watcher:
             return TableResult(table, Verdict.STOPPED)
         seen = self._look(name)
         now = self._clock()
-        cause = self._due(seen, now)
-        if cause is None:
+        found = self._due(seen, now)
+        if found is None:
             return TableResult(table, Verdict.WITHIN)
         if any(hours.covers(now) for hours in seen.policy.quiet_hours):
-            return TableResult(table, Verdict.QUIET, cause, seen.status.breaches)
+            return TableResult(table, Verdict.QUIET, found.cause, seen.status.breaches)
         if looping and self._timer() < self._rests.get(table, (0, 0.0))[1]:
-            return TableResult(table, Verdict.RESTING, cause, seen.status.breaches)
+            return TableResult(table, Verdict.RESTING, found.cause, seen.status.breaches)
         with self._leases.hold(seen.key) as lease:
             seen = self._look(name)  # another may have maintained it since
-            cause = self._due(seen, now)
-            if cause is None:
+            found = self._due(seen, now)
+            if found is None:
                 return TableResult(table, Verdict.WITHIN)
-            return self._maintained(seen, cause, lease)
+            return self._maintained(seen, found, lease)
 
     def _look(self, name: TableName) -> Seen:
         seen = self.patiently(lambda: self._site.look(name))
@@ -288,12 +308,18 @@ class Watcher:
             self._statuses[str(name)] = seen.status
         return seen
 
-    def _due(self, seen: Seen, now: float) -> str | None:
-        return due(seen, lambda: self._history.last_done(str(seen.name), REFRESH), now)
+    def _due(self, seen: Seen, now: float) -> Due | None:
+        name = str(seen.name)
+        return due(
+            seen,
+            lambda: self._history.last_done(name, REFRESH),
+            lambda: self._history.last_looked(name, ORPHANS),
+            now,
+        )
 
-    def _maintained(self, seen: Seen, cause: str, lease: Lease) -> TableResult:
-        table = str(seen.name)
-        wanted = seen if seen.status.breaches else replace(seen, policy=hastened(seen.policy))
+    def _maintained(self, seen: Seen, found: Due, lease: Lease) -> TableResult:
+        table, cause = str(seen.name), found.cause
+        wanted = replace(seen, policy=hastened(seen.policy)) if found.scheduled else seen
         log.info("%s is due: %s", table, cause, extra={"table": table, "cause": cause})
 
         def stop() -> bool:
@@ -313,7 +339,8 @@ class Watcher:
             return TableResult(table, Verdict.FAILED, cause, after.status.breaches, error or "a step failed")
         if run.outcome is Outcome.STOPPED:
             return TableResult(table, Verdict.STOPPED, cause, after.status.breaches)
-        verdict = Verdict.BELOW if after.status.breaches else Verdict.DONE
+        idle = run.outcome is Outcome.NOT_NEEDED
+        verdict = Verdict.BELOW if after.status.breaches else Verdict.WITHIN if idle else Verdict.DONE
         return TableResult(table, verdict, cause, after.status.breaches)
 
     def _rest(self, table: str, helped: bool) -> None:

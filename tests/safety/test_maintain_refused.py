@@ -1,0 +1,240 @@
+"""A catalog that does not answer, a warehouse that may not be written, a disk that is full: said, exit 1."""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rookery.api.lake import Lake
+from rookery.api.watch import watch
+from rookery.cli.app import run as rookery
+from rookery.maintain import watch as watching
+from rookery.maintain.history import History
+from rookery.maintain.steps import Outcome
+from rookery.maintain.watch import Pace, Verdict
+from tests.lakehouse import NewTable
+from tests.maintain.small_site import ROWS, small_lake
+from tests.maintain.tending import folder_of, missing_files, rows_hash
+from tests.safety.maintain_needy import POLICY, kept_up
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+QUIET = "defaults:\n  quiet-hours: ['00:00-24:00']\n"  # so that nothing is done, and no Spark is started
+LIMIT = 1 << 20
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'history.db'}"
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    (tmp_path / "rookery.yaml").write_text(POLICY)
+    return tmp_path / "rookery.yaml"
+
+
+class Meanwhile(logging.Handler):
+    """Does something when a line of the log says that the catalog is tried again."""
+
+    def __init__(self, act: Callable[[int], None]) -> None:
+        super().__init__()
+        self._act = act
+        self.tried = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "trying again" in record.getMessage():
+            self.tried += 1
+            self._act(self.tried)
+
+
+@contextmanager
+def meanwhile(act: Callable[[int], None] = lambda tried: None) -> Iterator[Meanwhile]:
+    handler, logger = Meanwhile(act), logging.getLogger("rookery.maintain.watch")
+    logger.addHandler(handler)
+    try:
+        yield handler
+    finally:
+        logger.removeHandler(handler)
+
+
+class TestUnreachable:
+    @pytest.fixture(autouse=True)
+    def in_haste(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(watching, "_FIRST_WAIT", 0.02)
+
+    def test_waited_for_and_back_again(self, tmp_path: Path, history: str) -> None:
+        place, away = tmp_path / "lake", tmp_path / "away"
+        lake = small_lake(place, "orders", "items")
+        (tmp_path / "quiet.yaml").write_text(QUIET)
+        lake.catalog.engine.dispose()  # type: ignore[attr-defined]
+        place.rename(away)
+        with meanwhile(lambda tried: away.rename(place) and None if tried == 3 else None) as seen:
+            report = watch(lake, once=True, policy=tmp_path / "quiet.yaml", history=history, pace=Pace())
+        assert seen.tried == 3
+        assert [table.verdict for table in report.tables] == [Verdict.QUIET] * 2
+        assert not report.has_findings
+
+    @pytest.mark.parametrize(
+        "place",
+        [
+            ["--uri", "http://someone:s3cret@127.0.0.1:1/"],
+            ["--uri", "postgresql+psycopg://a:s3cret@127.0.0.1:1/db"],
+        ],
+        ids=["rest", "sql"],
+    )
+    def test_given_up_in_one_line(
+        self, place: list[str], history: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        with meanwhile() as seen:
+            words = ["watch", "--once", "--patience", "200ms", "--history", history]
+            code = rookery([*words, *place])
+        out, err = capfd.readouterr()
+        assert code == 1
+        assert seen.tried >= 2
+        assert out.splitlines()[0] == "nothing was looked at"
+        assert len(out.splitlines()) == 2
+        assert "s3cret" not in out + err
+
+    def test_a_run_that_is_asked_for_says_so_at_once(
+        self, history: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        code = rookery(["maintain", "--history", history, "--uri", "http://127.0.0.1:1/"])
+        out, err = capfd.readouterr()
+        assert (code != 0, out) == (True, "")
+        assert [line.partition(": ")[0] for line in err.splitlines()] == ["error", "hint"]
+
+
+def written(folder: Path) -> dict[str, tuple[int, int]]:
+    """Every file and folder below, with its size and when it was changed."""
+    found = [folder, *folder.rglob("*")]
+    return {str(path): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in found}
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Take away the bits that let anybody write."""
+    bits = {path: path.stat().st_mode for path in [folder, *folder.rglob("*")]}
+    try:
+        for path, mode in bits.items():
+            path.chmod(mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
+        yield
+    finally:
+        for path, mode in bits.items():
+            path.chmod(mode)
+
+
+def test_a_warehouse_that_may_not_be_written(tmp_path: Path, policy: Path, history: str) -> None:
+    lake = small_lake(tmp_path / "lake", "orders", "items")
+    for _ in range(4):
+        lake.load("db.orders").append(ROWS)
+    warehouse = tmp_path / "lake" / "warehouse"
+    before = written(warehouse)
+    heads = {name: lake.load(name).metadata_location for name in ("db.orders", "db.items")}
+    place = ["--uri", lake.properties["uri"], "--warehouse", lake.properties["warehouse"]]
+    words = ["-m", "rookery", "maintain", "db.*", "--policy", str(policy), "--history", history, *place]
+    with read_only(warehouse):
+        program = subprocess.Popen(
+            [sys.executable, "-m", "tests.safety.maintain_bound", sys.executable, *words],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # its JVM is of the group, and ends with it
+        )
+        try:
+            out, err = program.communicate(timeout=300)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+    assert program.returncode == 1, out + err
+    assert written(warehouse) == before
+    assert {name: lake.load(name).metadata_location for name in heads} == heads
+    said = [line for line in out.splitlines() if " failed: " in line]
+    assert said, out
+    assert all("denied" in line.lower() or "permission" in line.lower() for line in said), out
+    assert "Traceback" not in out + err
+    assert {run.outcome for run in History(history).runs()} == {Outcome.FAILED}
+
+
+@contextmanager
+def small_disk(spark: SparkSession, most: int) -> Iterator[None]:
+    """Let the JVM write no file beyond a size: what goes beyond fails, as on a disk that is full."""
+    pid = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+    before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+
+
+def noise(kind: int, count: int) -> pa.Table:
+    """Rows that do not get smaller."""
+    texts = [each.tobytes().hex() for each in np.random.default_rng(kind).integers(0, 1 << 62, (count, 32))]
+    ids = pa.array(range(kind * 1_000_000, kind * 1_000_000 + count), pa.int64())
+    kinds = pa.array([kind] * count, pa.int32())
+    return pa.table(
+        [ids, kinds, texts],
+        schema=pa.schema([("id", pa.int64()), ("kind", pa.int32()), ("word", pa.string())]),
+    )
+
+
+def test_a_disk_that_fills_up(
+    spark: SparkSession,
+    lake: Lake,
+    new_table: NewTable,
+    policy: Path,
+    history: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """One partition is small enough to be rewritten; what it would take for the other is not there."""
+    name = new_table("id bigint, kind int, word string", partitioned="kind")
+    for number in range(3):
+        lake.load(name).append(
+            noise(2 * number + 1, 2000).set_column(1, "kind", pa.array([1] * 2000, pa.int32()))
+        )
+        lake.load(name).append(noise(2 * number, 20).set_column(1, "kind", pa.array([0] * 20, pa.int32())))
+    before, start = rows_hash(spark, name), lake.load(name).current_snapshot()
+    words = ["maintain", name, "--policy", str(policy), "--history", history]
+    with small_disk(spark, LIMIT):
+        code = rookery([*words, "--only", "rewrite data files", "--only", "rewrite deletes"])
+    out, err = capfd.readouterr()
+    assert code == 1, out
+    (said,) = [line for line in out.splitlines() if "rewrite data files failed: " in line]
+    assert "File too large" in said
+    assert "Traceback" not in out + err
+    spark.catalog.refreshTable(name)
+    assert rows_hash(spark, name) == before
+    assert missing_files(lake, name) == []
+    table = lake.load(name)
+    operations = {each.summary.operation.value for each in _since(table, start) if each.summary}
+    assert operations <= {"replace"}  # the part that could be written, whole
+
+    (run,) = kept_up(lake, [name], policy, history).tables
+    assert run.outcome is Outcome.DONE, run
+    spark.catalog.refreshTable(name)
+    assert rows_hash(spark, name) == before
+    assert missing_files(lake, name) == []
+    assert len(lake.load(name).inspect.files()) == 2
+    assert folder_of(lake, name).exists()
+
+
+def _since(table: object, start: object) -> list:  # type: ignore[type-arg]
+    found = table.snapshots()  # type: ignore[attr-defined]
+    return found[[each.snapshot_id for each in found].index(start.snapshot_id) + 1 :]  # type: ignore[attr-defined]
