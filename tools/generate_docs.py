@@ -100,8 +100,9 @@ def _options(command: Any) -> list[Any]:
 
 
 def _argument(param: Any) -> str:
-    name = param.metavar or param.name.upper()
-    name += "…" if param.nargs == -1 else ""
+    if param.metavar:
+        return str(param.metavar)  # as the help shows it, with brackets and dots
+    name = param.name.upper() + ("…" if param.nargs == -1 else "")
     return name if param.required else f"[{name}]"
 
 

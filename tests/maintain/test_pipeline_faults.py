@@ -72,7 +72,8 @@ def mount(tmp_path: Path) -> Iterator[Mount]:
 
     yield make
     for each in made:
-        subprocess.run(["umount", str(each)], check=True)
+        # Lazily: Java has let files that it could not fill stay open.
+        subprocess.run(["umount", "--lazy", str(each)], check=True)
 
 
 def assert_failed_alone(lake: Lake, table: str, steps: dict[str, StepReport], before: int | None) -> str:

@@ -36,7 +36,8 @@ def open_engine(url: str, *, own: bool = True) -> Engine:
     sqlite = parsed.get_backend_name() == "sqlite"
     if sqlite:
         arguments["timeout"] = float(str(parsed.query.get("timeout", _BUSY)))
-        _make_folder(parsed)
+        if own:  # another's that is away must not seem to be there, and empty
+            _make_folder(parsed)
     try:
         engine = create_engine(parsed, connect_args=arguments, pool_pre_ping=not sqlite, hide_parameters=True)
     except (ImportError, NoSuchModuleError) as error:
