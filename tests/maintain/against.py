@@ -56,12 +56,15 @@ class Subject:
         """Return all in which a table's status is not the truth."""
         self.look(now)
         told = msgspec.to_builtins(self.status)
+        told["indexes"] = list(told["indexes"])
         for sight in told["sights"]:
             del sight["hint"]
         told["score"]["parts"] = {
             part["name"]: (part["value"], round(100 * part["weight"])) for part in told["score"]["parts"]
         }
         wanted = _truth(self, now)
+        for indexes in (told["indexes"], wanted["indexes"]):  # in whatever order
+            indexes.sort(key=lambda index: (index["kind"], index["column"]))
         if abs(told["score"]["total"] - wanted["score"]["total"]) < 0.0501:  # it is rounded
             wanted["score"]["total"] = told["score"]["total"]
         found = list(_unlike("", {key: told[key] for key in wanted}, wanted))

@@ -89,7 +89,7 @@ def test_deletes_of_files_that_are_gone_are_removed(
         "options => map('rewrite-all', 'true'))"
     )  # leaves the deletes of what it rewrote behind
     attached = look_of(lake, table).survey
-    loose = rewrite_deletes.dangling(attached).num_rows
+    loose = attached.dangling.num_rows
     assert loose > 0
     left = deletes(spark, table) - loose
     done = tended(spark, lake, table, rewrite_deletes.NAME)

@@ -1,6 +1,7 @@
-"""A process that maintains a table and kills itself, JVM and all, while Spark writes.
+"""A process that maintains a table and kills itself, JVM and all, while Spark is at work.
 
-Its words are TABLE POLICY HISTORY. It must lead a group of its own.
+Its words are TABLE MODULE FILES POLICY HISTORY: when MODULE has called its procedure and the first file has
+come that is like FILES, it dies. It must lead a group of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +18,35 @@ import pytest
 
 import rookery
 from rookery.api.maintain import maintain
-from rookery.maintain import compact
 from rookery.storage import local_path
 
 _LOOK = 0.002  # seconds
 
 
-def die_when_written(folder: Path) -> None:
-    """Wait for a file that was not there, which has been begun and not been committed."""
-    before = set(folder.rglob("*.parquet"))
+def die_when_written(folder: Path, files: str) -> None:
+    """Wait for a file that was not there: it has been begun, and most likely is not yet named."""
+    before = set(folder.rglob(files))
 
     def look() -> None:
-        while not set(folder.rglob("*.parquet")) - before:
+        while not set(folder.rglob(files)) - before:
             threading.Event().wait(_LOOK)
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=look, daemon=True).start()
 
 
-def main(table: str, policy: str, history: str) -> None:
+def main(table: str, module: str, files: str, policy: str, history: str) -> None:
     lake = rookery.connect("lake")
     folder = Path(local_path(lake.load(table).location()))
-    original = compact.call
+    owner: Any = import_module(f"rookery.maintain.{module}")
+    original = owner.call
 
     def call(*arguments: Any, **options: Any) -> Any:
-        die_when_written(folder)
+        die_when_written(folder, files)
         return original(*arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compact, "call", call)
+        patch.setattr(owner, "call", call)
         maintain(lake, [table], policy=policy, history=history, conf={"spark.driver.memory": "512m"})
 
 

@@ -91,25 +91,16 @@ class TestUnreachable:
         assert [table.verdict for table in report.tables] == [Verdict.QUIET] * 2
         assert not report.has_findings
 
-    @pytest.mark.parametrize(
-        "uri",
-        ["http://someone:s3cret@127.0.0.1:1/", "sqlite:///{}/nowhere/s3cret.db"],
-        ids=["rest", "sql"],
-    )
-    def test_given_up_in_one_line(
-        self, uri: str, tmp_path: Path, history: str, capfd: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_given_up_in_one_line(self, history: str, capfd: pytest.CaptureFixture[str]) -> None:
         words = ["watch", "--once", "--patience", "1s", "--history", history, "--output", "json"]
-        place = ["--uri", uri.format(tmp_path), "--warehouse", f"file://{tmp_path}"]
         with meanwhile() as seen:
-            code = rookery([*words, *place])
+            code = rookery([*words, "--uri", "http://someone:s3cret@127.0.0.1:1/"])
         out, err = capfd.readouterr()
         assert (code, json.loads(out)["tables"]) == (1, [])
         assert seen.tried >= 2
-        assert json.loads(out)["error"].count("\n") == 0
+        assert "\n" not in json.loads(out)["error"]
         assert "cannot be opened" in json.loads(out)["error"]
-        assert ("s3cret" in out + err) == uri.startswith("sqlite")
-        assert not (tmp_path / "nowhere").exists()
+        assert "s3cret" not in out + err
 
     def test_a_run_that_is_asked_for_says_so_at_once(
         self, history: str, capfd: pytest.CaptureFixture[str]

@@ -52,7 +52,7 @@ def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
 def span(low: float | None, high: float | None) -> str:
     """A drift as people read it.
 
-    >>> span(0.0, 0.125), span(0.5, None), span(0.0, 0.0)
+    >>> span(0.0, 0.13), span(0.5, None), span(0.0, 0.0)
     ('0–13%', '50% or more', '0%')
     """
     if low is None:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.maintain.disorder import disorder
-from rookery.maintain.layout import attached_deletes, is_of_one_file
+from rookery.maintain.layout import deleted_share
 from rookery.maintain.layout import sizes_of as right_sizes
 from rookery.maintain.packing import Sizes, chosen, partition_numbers
 from rookery.maintain.policy import Compaction, Policy, Strategy
 from rookery.maintain.steps import Idle, Look, Plan, Ran, Step, VerificationError
-from rookery.maintain.survey import PUFFIN, Survey
+from rookery.maintain.survey import Survey
 from rookery.maintain.verify import same_rows
 from rookery.maintain.words import counted
 from rookery.model import UsageError, column_named, in_bytes
@@ -46,18 +46,6 @@ def sizes_of(survey: Survey, policy: Policy) -> Sizes:
             hint="set compaction.small-size below compaction.target-size",
         )
     return Sizes(right.target, right.small, right.large, policy.compaction.min_files)
-
-
-def deleted_share(survey: Survey) -> NDArray[np.float64]:
-    """Return each file's share of rows that are deleted by deletes of that file alone, as Iceberg does."""
-    rows = survey.numbers("rows")
-    deleted = np.zeros(len(rows), np.int64)
-    for number, found in attached_deletes(survey).items():
-        alone = [row for row in found if is_of_one_file(row)]
-        vectors = [row for row in alone if row["format"] == PUFFIN]  # with one, position deletes are void
-        deleted[number] = sum(row["rows"] for row in vectors or alone)
-    share: NDArray[np.float64] = np.minimum(deleted, rows) / np.maximum(rows, 1)
-    return share
 
 
 def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Choice:

@@ -24,7 +24,6 @@ from rookery.prune.bounds import Bounds
 from rookery.prune.forms import SUPPORTED, is_float
 from rookery.sketch import K
 from rookery.sketch.typing import SKETCHED, base_type
-from rookery.tables.iceberg.deletes import deletes_by_file
 
 _DEVIATIONS = 3
 _FOREIGN_ERROR = _DEVIATIONS / math.sqrt(K)  # of sketches of the size that engines write
@@ -189,7 +188,7 @@ def _shrunk(
 def _deleted_at_most(survey: Survey, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many rows of these files their deletes may hide: equality deletes may hide all."""
     rows = survey.numbers("rows")[numbers]
-    found = deletes_by_file(survey.files, survey.deletes, survey.table.unpartitioned_specs)
+    found = survey.attached
     hidden = np.zeros(len(numbers), np.int64)
     for place, number in enumerate(numbers.tolist()):
         attached = found.get(number, [])

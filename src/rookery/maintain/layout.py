@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rookery.maintain.policy import Policy
 from rookery.maintain.sort_order import SortStatus, partition_codes, sort_status
 from rookery.maintain.survey import EQUALITY, PUFFIN, Survey
-from rookery.tables.iceberg.deletes import deletes_by_file, single_target
+from rookery.tables.iceberg.deletes import single_target
 
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
 TARGET_SIZE = 512 << 20
@@ -101,7 +101,6 @@ def layout(survey: Survey, policy: Policy) -> Layout:
     manifest_target = number_of(properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
     times = [snapshot.timestamp_ms for snapshot in survey.table.snapshots.values()]
     refs = [str(ref.snapshot_ref_type.value) for ref in metadata.refs.values()]
-    attached = attached_deletes(survey)
     return Layout(
         len(size),
         int(size.sum()),
@@ -115,7 +114,7 @@ def layout(survey: Survey, policy: Policy) -> Layout:
         int(counts.max()) if len(counts) else 0,
         float(weights.max() / weights.mean()) if len(weights) and weights.sum() else 1.0,
         int(crowded.sum()),
-        int((deleted_share(survey, attached) >= policy.compaction.delete_ratio).sum()),
+        int((deleted_share(survey) >= policy.compaction.delete_ratio).sum()),
         sum(manifest.content == 0 for manifest in survey.manifests),
         sum(manifest.content != 0 for manifest in survey.manifests),
         int(lengths.sum()),
@@ -126,45 +125,24 @@ def layout(survey: Survey, policy: Policy) -> Layout:
         min(times, default=None),
         survey.snapshot.timestamp_ms if survey.snapshot is not None else None,
         _deletes(survey, int(rows.sum())),
-        dangling(survey, attached),
+        survey.dangling.num_rows,
         sort_status(survey),
     )
 
 
-Attached = Mapping[int, list[Mapping[str, Any]]]
-
-
-def attached_deletes(survey: Survey) -> Attached:
-    """Return the delete files that apply to each data file, by its number."""
-    found = deletes_by_file(survey.files, survey.deletes, survey.table.unpartitioned_specs)
-    return {number: _applied(rows) for number, rows in found.items()}
-
-
-def _applied(deletes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """A vector holds all that position deletes say of its file, so beside it those apply no more."""
-    if not any(row["format"] == PUFFIN for row in deletes):
-        return deletes
-    return [row for row in deletes if row["format"] == PUFFIN or row["content"] == EQUALITY]
-
-
-def deleted_share(survey: Survey, attached: Attached) -> NDArray[np.float64]:
-    """Return the share of each file's rows that its deletes hide, as far as they are of that file alone."""
-    rows = np.maximum(survey.numbers("rows"), 1)
-    hidden = np.zeros(len(rows))
-    for number, deletes in attached.items():
+def deleted_share(survey: Survey) -> NDArray[np.float64]:
+    """Return each file's share of rows that are deleted by deletes of that file alone, as Iceberg does."""
+    rows = survey.numbers("rows")
+    hidden = np.zeros(len(rows), np.int64)
+    for number, deletes in survey.attached.items():
         hidden[number] = sum(row["rows"] for row in deletes if is_of_one_file(row))
-    return np.minimum(hidden / rows, 1.0)
+    share: NDArray[np.float64] = np.minimum(hidden, rows) / np.maximum(rows, 1)
+    return share
 
 
 def is_of_one_file(delete: Mapping[str, Any]) -> bool:
     """Whether a delete file says itself that it is of one data file."""
     return delete["content"] != EQUALITY and single_target(delete) is not None
-
-
-def dangling(survey: Survey, attached: Attached) -> int:
-    """Return how many deletes apply to no data file."""
-    used = {(row["path"], row["content_offset"]) for rows in attached.values() for row in rows}
-    return int(survey.deletes.num_rows) - len(used)
 
 
 def _deletes(survey: Survey, rows: int) -> tuple[DeleteStatus, ...]:

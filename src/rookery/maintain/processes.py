@@ -6,11 +6,13 @@ import hashlib
 import os
 import socket
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 _CLOCK_MARGIN = 5.0  # seconds that a machine's clock may be set back without a living process being missed
+_ENDED = "ZX"  # states of a process that is only waited for by its parent
 
 
 @cache
@@ -43,14 +45,23 @@ def is_gone(host: str, pid: int, since: float | None = None) -> bool:
         return True
     except OSError:
         return False  # it is somebody else's
-    start = _start_of(pid)
+    if (fields := _fields_of(pid)) and fields[0] in _ENDED:
+        return True
+    start = _start_of(fields)
     return since is not None and start is not None and start > since + _CLOCK_MARGIN
 
 
-def _start_of(pid: int) -> float | None:
+def _fields_of(pid: int) -> list[str]:
+    """What the system tells of a process: its state first; nothing, where it does not tell."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _start_of(fields: Sequence[str]) -> float | None:
     """When a process began, in seconds since 1970, where the system tells."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         lines = Path("/proc/stat").read_text().splitlines()
         booted = next(float(line.split()[1]) for line in lines if line.startswith("btime "))
         return booted + int(fields[19]) / os.sysconf("SC_CLK_TCK")

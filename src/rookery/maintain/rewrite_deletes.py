@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.maintain.compact import NAME as COMPACT
-from rookery.maintain.layout import LARGE_SHARE, SMALL_SHARE, attached_deletes, number_of
+from rookery.maintain.layout import LARGE_SHARE, SMALL_SHARE, number_of
 from rookery.maintain.packing import Sizes, chosen, partition_numbers
 from rookery.maintain.steps import Idle, Look, Plan, Ran, Step, VerificationError
 from rookery.maintain.survey import POSITION, PUFFIN, Survey
@@ -27,15 +27,6 @@ def sizes_of(survey: Survey, min_files: int) -> Sizes:
     return Sizes(target, int(target * SMALL_SHARE), int(target * LARGE_SHARE), min_files)
 
 
-def dangling(survey: Survey) -> pa.Table:
-    """Return the deletes that apply to no live data file."""
-    used = {
-        (row["path"], row["content_offset"]) for rows in attached_deletes(survey).values() for row in rows
-    }
-    keys = zip(survey.deletes["path"].to_pylist(), survey.deletes["content_offset"].to_pylist(), strict=True)
-    return survey.deletes.filter(pa.array([key not in used for key in keys], pa.bool_()))
-
-
 def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.int64]:
     """Return the sizes of the position delete files among *deletes* that Iceberg would rewrite."""
     files = deletes.filter(
@@ -51,7 +42,7 @@ def plan(look: Look) -> Plan | Idle:
     survey, wanted = look.survey, look.policy.deletes
     if not survey.deletes.num_rows:
         return Idle("there are no deletes")
-    loose = dangling(survey) if wanted.dangling else survey.deletes.slice(0, 0)
+    loose = survey.dangling if wanted.dangling else survey.deletes.slice(0, 0)
     keys = _keys(loose)
     gone = set(keys)
     left = survey.deletes.filter(pa.array([key not in gone for key in _keys(survey.deletes)], pa.bool_()))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +17,7 @@ from rookery.prune.fileset import FileSet
 from rookery.store import State, Store
 from rookery.store.live import live_files
 from rookery.tables.iceberg import IcebergTable, read_files
+from rookery.tables.iceberg.deletes import deletes_by_file
 from rookery.tables.iceberg.manifest_list import Manifest
 
 log = logging.getLogger(__name__)
@@ -22,7 +26,7 @@ POSITION, EQUALITY = 1, 2  # contents of delete files; a deletion vector is a po
 PUFFIN = "puffin"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Survey:
     """A table's current snapshot: its files, deletes and manifests, and the state that knows them best."""
 
@@ -47,10 +51,30 @@ class Survey:
         """Return a column of the live data files as an array."""
         return np.asarray(self.files[column].to_numpy(), np.int64)
 
+    @cached_property
+    def attached(self) -> Mapping[int, list[Mapping[str, Any]]]:
+        """The delete files that may apply to each data file, by its number, where there are any."""
+        found = deletes_by_file(self.files, self.deletes, self.table.unpartitioned_specs)
+        return {number: _applied(rows) for number, rows in found.items()}
+
+    @cached_property
+    def dangling(self) -> pa.Table:
+        """The deletes that apply to no live data file."""
+        used = {(row["path"], row["content_offset"]) for rows in self.attached.values() for row in rows}
+        keys = zip(self.deletes["path"].to_pylist(), self.deletes["content_offset"].to_pylist(), strict=True)
+        return self.deletes.filter(pa.array([key not in used for key in keys], pa.bool_()))
+
     @property
     def rows(self) -> int:
         """The rows of all data files, deleted ones among them."""
         return int(self.numbers("rows").sum())
+
+
+def _applied(deletes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A vector holds all that position deletes say of its file, so beside it those apply no more."""
+    if not any(row["format"] == PUFFIN for row in deletes):
+        return deletes
+    return [row for row in deletes if row["format"] == PUFFIN or row["content"] == EQUALITY]
 
 
 _NO_FILES = pa.table(

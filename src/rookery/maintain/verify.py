@@ -93,8 +93,9 @@ def _lasting(table: IcebergTable, first: int, last: int) -> tuple[str, ...]:
     sets = []
     for number in (first, last):
         found = table.table.snapshot_by_id(number)
-        known = found is not None and found.schema_id is not None
-        schema = schemas.get(found.schema_id, current) if known else current
+        schema = current
+        if found is not None and found.schema_id is not None:
+            schema = schemas.get(found.schema_id, current)
         sets.append({(field.field_id, field.name, str(field.field_type)) for field in schema.fields})
     return tuple(name for _, name, _ in sorted(set.intersection(*sets)))
 

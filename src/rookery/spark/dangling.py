@@ -1,8 +1,8 @@
 """Removing delete files that apply to nothing, in one commit of Iceberg's own.
 
-Iceberg's action of that purpose judges by partition: it keeps a delete of a file that is gone as long as
-its partition has older data, and takes one that holds for the whole table for a partition's. So deletes are
-proved by whoever calls, and only committed here.
+Iceberg's action of that purpose judges position deletes by partition: it keeps those of a file that is gone
+as long as the partition has older data, and leaves tables without partitions alone. So deletes are proved,
+one by one, by whoever calls, and only committed here.
 """
 
 from __future__ import annotations
