@@ -125,10 +125,10 @@ def go_stale_and_heal(lake: rookery.Lake, spark: object) -> None:
     show(rookery.table("lake.tpch.orders", lake).status(columns=False))
 
     step("rookery maintain --dry-run: what would be done, and why, with no Spark")
-    show(rookery.maintain(lake, ["tpch.orders"], dry_run=True))
+    show(lake.maintain("tpch.orders", dry_run=True))
 
     step("rookery maintain: each step verified after it ran")
-    show(rookery.maintain(lake, ["tpch.orders"]))
+    show(lake.maintain("tpch.orders"))
     stand = rookery.table("lake.tpch.orders", lake).status(columns=False)
     found = stand.tables[0]
     same = "the same" if rows_of(spark) == before else "DIFFERENT"

@@ -9,10 +9,8 @@ from rookery.version import __version__
 if TYPE_CHECKING:
     from rookery import puffin, spark
     from rookery.api.lake import Lake, connect
-    from rookery.api.maintain import maintain
     from rookery.api.sql import sql
     from rookery.api.statistics import analyze
-    from rookery.api.status import status
     from rookery.api.table import table
 
 __all__ = [
@@ -21,11 +19,9 @@ __all__ = [
     "__version__",
     "analyze",
     "connect",
-    "maintain",
     "puffin",
     "spark",
     "sql",
-    "status",
     "table",
 ]
 
@@ -34,9 +30,7 @@ _LAZY_NAMES = {
     "Lake": "rookery.api.lake",
     "analyze": "rookery.api.statistics",
     "connect": "rookery.api.lake",
-    "maintain": "rookery.api.maintain",
     "sql": "rookery.api.sql",
-    "status": "rookery.api.status",
     "table": "rookery.api.table",
 }
 

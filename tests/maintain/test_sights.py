@@ -67,3 +67,33 @@ def test_nested_columns_are_seen_by_nobody(spark: SparkSession, lake: Lake, new_
     (told,) = rookery.table(name, lake).status().tables
     assert [(sight.columns, sight.of, sight.current) for sight in told.sights] == [(1, 1, True)] * 2
     assert [column.name for column in told.columns] == ["a", "s.x", "l.element"]
+
+
+def test_a_dropped_column(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
+    """Registered statistics of a column that is gone break Spark's optimizer; it is said, and mended."""
+    name = new_table("a int, b string, c int")
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'x', 7), (2, 'y', 8)")
+    spark.sql(f"CALL lake.system.compute_table_stats(table => '{name.removeprefix('lake.')}')").collect()
+    rookery.analyze(spark, name, lake=lake, columns=["a"])  # takes along what others have written
+    spark.sql(f"ALTER TABLE {name} DROP COLUMN c")
+    handle = rookery.table(name, lake)
+
+    def sight() -> Sight:
+        return handle.status().tables[0].sights[0]
+
+    def join() -> int:
+        spark.catalog.refreshTable(name)
+        return spark.sql(f"SELECT * FROM {name} l JOIN {name} r ON l.a = r.a").count()
+
+    spark.conf.set("spark.sql.cbo.enabled", "true")
+    try:
+        assert sight().broken
+        assert any("columns that are gone" in breach for breach in handle.status().tables[0].breaches)
+        with pytest.raises(Exception, match="INTERNAL_ERROR"):
+            join()
+        rookery.analyze(spark, name, lake=lake, columns=["a"])
+        assert not sight().broken
+        assert join() == 2
+    finally:
+        spark.conf.unset("spark.sql.cbo.enabled")
+    assert (sight().columns, sight().of) == (2, 2)

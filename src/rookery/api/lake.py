@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
@@ -17,6 +17,9 @@ from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from rookery.api.maintain import MaintainReport
+    from rookery.api.status import StatusReport
 
 
 class Lake:
@@ -85,6 +88,18 @@ class Lake:
         from rookery.spark import session  # pyspark is an extra, and slow to import
 
         return session(self.config, master=master, conf=conf)
+
+    def status(self, *patterns: str, **options: Any) -> StatusReport:
+        """Return how tables stand, all or those that patterns name; see `rookery.api.status.status`."""
+        from rookery.api.status import status  # which imports this module
+
+        return status(self, patterns, **options)
+
+    def maintain(self, *patterns: str, **options: Any) -> MaintainReport:
+        """Do to tables what their policies want; see `rookery.api.maintain.maintain`."""
+        from rookery.api.maintain import maintain  # which imports this module
+
+        return maintain(self, patterns, **options)
 
     def __repr__(self) -> str:
         return f"<Lake {self.name}>"

@@ -7,7 +7,10 @@ from datetime import UTC, datetime
 
 from rookery.maintain.beside import Beside
 from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
+from rookery.maintain.words import counted
 from rookery.model import Sheet, in_bytes, thousands
+
+_MANY = 10.0  # times: from there on percents tell nothing
 
 
 def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
@@ -59,6 +62,8 @@ def span(low: float | None, high: float | None) -> str:
         return "–"
     if high is None:
         return f"{low:.0%} or more"
+    if high >= _MANY:
+        return f"{low:.0%} to {high:,.0f} ×"
     return f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low * 100:.0f}–{high:.0%}"
 
 
@@ -85,7 +90,7 @@ def details_of(table: TableStatus) -> list[Sheet]:
 def _age(table: TableStatus) -> str:
     found = table.statistics
     if found.snapshots_behind:
-        return f"{found.freshness.value}, {found.snapshots_behind} snapshots behind"
+        return f"{found.freshness.value}, {counted(found.snapshots_behind, 'snapshot')} behind"
     return found.freshness.value
 
 
@@ -116,7 +121,7 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
     sizes = f"{lies.small_files:,} small, {lies.right_files:,} right, {lies.large_files:,} large"
     each = f"{lies.files_per_partition:.1f} files each, {lies.files_in_largest:,} at most"
     manifests = f"{lies.data_manifests:,} of data, {lies.delete_manifests:,} of deletes"
-    refs = f"{lies.branches:,} branches, {lies.tags:,} tags"
+    refs = f"{counted(lies.branches, 'branch', 'branches')}, {counted(lies.tags, 'tag')}"
     old = f"{table.expirable_snapshots:,} past their time"
     lines = [
         ("files", f"{sizes}; target {in_bytes(lies.target_size)}, all {in_bytes(lies.bytes)}"),
@@ -141,10 +146,10 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
 def _of_beside(near: Beside) -> list[tuple[str, str]]:
     replaced = f"{near.replaced_files:,} replaced ({in_bytes(near.replaced_bytes)})"
     orphaned = f"{near.orphaned_files:,} orphaned ({in_bytes(near.orphaned_bytes)})"
-    states = f"{near.states:,} states ({in_bytes(near.state_bytes)})"
+    states = f"{counted(near.states, 'state')} ({in_bytes(near.state_bytes)})"
     return [
         ("statistics files", f"{near.statistics_files:,} registered, {replaced}, {orphaned}"),
-        ("kept beside", f"{states}, {near.segments:,} segments ({in_bytes(near.segment_bytes)})"),
+        ("kept beside", f"{states}, {counted(near.segments, 'segment')} ({in_bytes(near.segment_bytes)})"),
     ]
 
 

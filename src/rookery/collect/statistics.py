@@ -24,8 +24,15 @@ def is_registered(table: IcebergTable, snapshot: Snapshot, state: State) -> bool
     """Whether the snapshot's registered statistics say what the state says."""
     for file in table.table.metadata.statistics:
         if file.snapshot_id == snapshot.id:
-            return is_said(table, snapshot, state, file) and _is_there(table, file.statistics_path)
+            said = is_said(table, snapshot, state, file) and not names_gone(table, file)
+            return said and _is_there(table, file.statistics_path)
     return False
+
+
+def names_gone(table: IcebergTable, file: StatisticsFile) -> bool:
+    """Whether a statistics file names columns that have been dropped: Spark's optimizer fails on them."""
+    present = {field.id for field in table.fields()}
+    return any(blob.type == THETA_V1 and not present.issuperset(blob.fields) for blob in file.blob_metadata)
 
 
 def is_said(table: IcebergTable, snapshot: Snapshot, state: State, file: StatisticsFile) -> bool:
@@ -89,7 +96,11 @@ def _carry_forward(
     ours: frozenset[int],
     io_properties: Mapping[str, str],
 ) -> None:
-    """Take along what others have written for this snapshot and we do not replace."""
+    """Take along what others have written for this snapshot and we do not replace.
+
+    But for columns that are gone: Spark's optimizer fails on statistics of such.
+    """
+    present = {field.id for field in table.fields()}
     for file in table.table.metadata.statistics:
         if file.snapshot_id != snapshot.id:
             continue
@@ -101,7 +112,9 @@ def _carry_forward(
                 properties=io_properties,
             ) as reader:
                 for blob in reader.metadata.blobs:
-                    if not (blob.type == THETA_V1 and len(blob.fields) == 1 and blob.fields[0] in ours):
+                    if blob.type != THETA_V1 or (
+                        present.issuperset(blob.fields) and not ours.issuperset(blob.fields)
+                    ):
                         writer.add_stored(blob, reader.read_stored(blob))
         except RookeryError:
             continue  # what cannot be read cannot be carried; the file is replaced by a good one

@@ -29,3 +29,5 @@ def reasons(staleness: Staleness, sights: tuple[Sight, ...], policy: Policy) -> 
         yield "columns have come or changed their type since statistics were collected"
     if staleness.freshness is Freshness.CURRENT and unseen:
         yield "statistics are current, but not registered where Spark looks"
+    if any(sight.broken for sight in sights):
+        yield "statistics of columns that are gone are registered, on which Spark's optimizer fails"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rookery.collect.statistics import names_gone
 from rookery.maintain.staleness import Line, stated_ndvs
 from rookery.maintain.survey import Survey
 from rookery.sketch.typing import SKETCHED, base_type
@@ -18,6 +19,7 @@ class Sight:
     of: int  # columns that can have them
     current: bool  # all that it finds is of the current snapshot
     hint: str | None  # how to mend it, where something is amiss
+    broken: bool = False  # it fails on what it finds: statistics of columns that are gone
 
 
 def spark_sees(survey: Survey) -> frozenset[int]:
@@ -56,13 +58,19 @@ def sights(survey: Survey, line: Line) -> tuple[Sight, ...]:
     by_trino = {key: value for key, value in trino_sees(survey, line).items() if key in columns}
     fresh = all(value == survey.snapshot.id for value in by_trino.values())
     repair = f"run `rookery analyze {name}`"
+    broken = any(
+        names_gone(survey.table, file)
+        for file in survey.table.table.metadata.statistics
+        if file.snapshot_id == survey.snapshot.id
+    )
     return (
         Sight(
             "spark",
             len(by_spark),
             len(columns),
             by_spark == columns,
-            None if by_spark == columns else f"{repair}; Spark takes statistics of the current snapshot only",
+            _spark_hint(repair, by_spark == columns, broken),
+            broken,
         ),
         Sight(
             "trino",
@@ -72,6 +80,12 @@ def sights(survey: Survey, line: Line) -> tuple[Sight, ...]:
             _trino_hint(repair, len(by_trino) == len(columns), fresh),
         ),
     )
+
+
+def _spark_hint(repair: str, all_there: bool, broken: bool) -> str | None:
+    if broken:
+        return f"{repair}; Spark's optimizer fails on statistics of columns that are gone"
+    return None if all_there else f"{repair}; Spark takes statistics of the current snapshot only"
 
 
 def _trino_hint(repair: str, all_there: bool, fresh: bool) -> str | None:
