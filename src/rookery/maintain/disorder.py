@@ -7,11 +7,9 @@ alone, and files whose bounds are the same.
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from rookery.maintain.policy import Compaction, Strategy
-from rookery.maintain.sort_order import partition_codes, sort_status
+from rookery.maintain.sort_order import sort_status, spans
 from rookery.maintain.survey import Survey
 from rookery.model import Field, column_named
 
@@ -36,23 +34,16 @@ def _leading(survey: Survey, wanted: Compaction) -> Field | None:
 
 def depth(survey: Survey, field: Field) -> float | None:
     """Return how many files of its partition cover the point where a file begins, in the mean."""
-    if survey.fileset is None:
+    groups, lower, upper = spans(survey, field)
+    if not len(groups):
         return None
-    bounds = survey.fileset.bounds(field)
-    known = np.asarray(pc.and_(bounds.lower.is_valid(), bounds.upper.is_valid()).to_numpy(False), bool)
-    if not known.any():
-        return None
-    chosen = pa.array(known)
-    both = pa.concat_arrays([bounds.lower.filter(chosen), bounds.upper.filter(chosen)])
-    ranks = pc.rank(both, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-    count = int(known.sum())
-    spans = np.stack([partition_codes(survey)[known], ranks[:count], ranks[count:]], axis=1)
-    spans = np.unique(spans[spans[:, 1] < spans[:, 2]], axis=0)
-    if not len(spans):
+    wide = lower < upper
+    mendable = np.unique(np.stack([groups, lower, upper], axis=1)[wide], axis=0)
+    if not len(mendable):
         return 1.0
     # Between two ranks lies a gap; a file covers the gaps from its first rank to its last.
-    width = int(spans[:, 2].max()) + 1
-    starts = np.sort(spans[:, 0] * width + spans[:, 1])
-    ends = np.sort(spans[:, 0] * width + spans[:, 2])
+    width = int(mendable[:, 2].max()) + 1
+    starts = np.sort(mendable[:, 0] * width + mendable[:, 1])
+    ends = np.sort(mendable[:, 0] * width + mendable[:, 2])
     covering = np.searchsorted(starts, starts, "right") - np.searchsorted(ends, starts, "right")
     return float(covering.mean())

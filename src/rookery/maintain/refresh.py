@@ -18,6 +18,7 @@ from rookery.maintain.survey import Survey, survey
 from rookery.maintain.words import counted
 from rookery.model import UsageError, column_named
 from rookery.sketch.typing import SKETCHED, base_type
+from rookery.spark.procedures import ConflictError
 
 NAME = "refresh statistics"
 REWRITES = ("rewrite data files", "rewrite deletes", "rewrite manifests")
@@ -134,6 +135,8 @@ def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...
         return ("others have committed at the same time",)
     state = survey(table, after.survey.store).state
     if state is None or not is_registered(table, snapshot, state):
+        if table.table.schema().schema_id != before.survey.table.table.schema().schema_id:
+            raise ConflictError(f"the schema of {table.name} has changed meanwhile", hint="run it again")
         raise VerificationError(
             f"the statistics of snapshot {snapshot.id} are not registered",
             hint="`rookery analyze` tries again",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pyiceberg.table.sorting import SortField, SortOrder
 from pyiceberg.transforms import BucketTransform, UnknownTransform, VoidTransform
 
+from rookery.maintain.packing import partition_numbers
 from rookery.maintain.survey import Survey
 from rookery.model import Field
 from rookery.prune.forms import SUPPORTED
@@ -51,31 +52,35 @@ def sort_status(survey: Survey) -> SortStatus | None:
 
 def overlap_depths(survey: Survey, field: Field) -> NDArray[np.int64]:
     """Return for each file of known bounds how many of its partition hold the value that it begins with."""
-    if survey.fileset is None:
-        return np.empty(0, np.int64)
-    bounds = survey.fileset.bounds(field)
-    known = np.asarray(pc.and_(bounds.lower.is_valid(), bounds.upper.is_valid()).to_numpy(False), bool)
-    if not known.any():
-        return np.empty(0, np.int64)
-    chosen = pa.array(known)
-    both = pa.concat_arrays([bounds.lower.filter(chosen), bounds.upper.filter(chosen)])
-    ranks = pc.rank(both, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-    groups = partition_codes(survey)[known]
-    width = int(ranks.max()) + 1
-    count = len(groups)
-    starts, ends = groups * width + ranks[:count], groups * width + ranks[count:]
+    groups, lower, upper = spans(survey, field)
+    if not len(groups):
+        return groups
+    width = int(upper.max()) + 1
+    starts, ends = groups * width + lower, groups * width + upper
     begun = np.searchsorted(np.sort(starts), starts, "right")
     over = np.searchsorted(np.sort(ends), starts, "left")
     return np.asarray(begun - over, np.int64)
 
 
+def spans(survey: Survey, field: Field) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return, of the files whose bounds are known, partitions by number, and both bounds by rank."""
+    none = np.empty(0, np.int64)
+    if survey.fileset is None:
+        return none, none, none
+    bounds = survey.fileset.bounds(field)
+    known = np.asarray(pc.and_(bounds.lower.is_valid(), bounds.upper.is_valid()).to_numpy(False), bool)
+    if not known.any():
+        return none, none, none
+    chosen = pa.array(known)
+    both = pa.concat_arrays([bounds.lower.filter(chosen), bounds.upper.filter(chosen)])
+    ranks = pc.rank(both, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    count = int(known.sum())
+    return partition_codes(survey)[known], ranks[:count], ranks[count:]
+
+
 def partition_codes(survey: Survey) -> NDArray[np.int64]:
-    """Return a number for each file that is the same for files of one partition."""
-    if not survey.files.num_rows:
-        return np.empty(0, np.int64)
-    codes = survey.files["partition"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    specs = survey.numbers("spec_id")
-    found: NDArray[np.int64] = np.unique(np.stack([specs, codes], axis=1), axis=0, return_inverse=True)[1]
+    """Return a number for each file that is the same for files of one partition; none is left out."""
+    found: NDArray[np.int64] = np.unique(partition_numbers(survey.files, None), return_inverse=True)[1]
     return found.reshape(-1).astype(np.int64)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.maintain.policy import Verify
 from rookery.maintain.referenced import bare, reached, statistics_paths
-from rookery.maintain.steps import Look, VerificationError
+from rookery.maintain.steps import Look, Plan, Ran, VerificationError
 from rookery.maintain.words import counted
 from rookery.model import Snapshot, TableName
 from rookery.spark.procedures import what_java_means
@@ -98,6 +98,15 @@ def _lasting(table: IcebergTable, first: int, last: int) -> tuple[str, ...]:
             schema = schemas.get(found.schema_id, current)
         sets.append({(field.field_id, field.name, str(field.field_type)) for field in schema.fields})
     return tuple(name for _, name, _ in sorted(set.intersection(*sets)))
+
+
+def as_planned(planned: Plan, ran: Ran, what: str) -> None:
+    """See that Iceberg has rewritten what was planned."""
+    if ran.files != planned.files:
+        raise VerificationError(
+            f"Iceberg rewrote {ran.files:,} {what}; planned were {planned.files:,}",
+            hint="the rows are the same; look at the snapshot's summary before you go on",
+        )
 
 
 def rows_at(

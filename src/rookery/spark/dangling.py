@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.model import TableName
 from rookery.spark.procedures import ConflictError, what_java_means
-from rookery.tables.iceberg.jvm import load_java_table
+from rookery.tables.iceberg.jvm import call_compiled, load_java_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,6 @@ public class RookeryDangling {
   }
 }
 """
-_compiled: dict[int, Any] = {}
 
 
 def remove_deletes(
@@ -58,22 +57,7 @@ def remove_deletes(
     keys = jvm.java.util.ArrayList()
     for path, offset in deletes:
         keys.add(f"{path}@{offset}")
-    arguments = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 2)  # type: ignore[union-attr]
-    arguments[0], arguments[1] = table, keys
     try:
-        return int(_method(spark).invoke(None, arguments))
+        return int(call_compiled(spark, "RookeryDangling", _REMOVE, "remove", table, keys))
     except Exception as error:  # py4j wraps whatever Java throws
         raise what_java_means(error, f"removing deletes of {name}") from error
-
-
-def _method(spark: SparkSession) -> Any:
-    """The compiled method, which py4j cannot name; once a JVM."""
-    gateway: Any = spark.sparkContext._gateway
-    if id(gateway) not in _compiled:
-        jvm: Any = spark._jvm
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(_REMOVE)
-        found = compiler.getClassLoader().loadClass("RookeryDangling")
-        _compiled[id(gateway)] = found.getDeclaredMethods()[0]
-    return _compiled[id(gateway)]

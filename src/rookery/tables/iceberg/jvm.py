@@ -55,7 +55,7 @@ public class RookeryStage {
   }
 }
 """
-_compiled: dict[int, dict[str, Any]] = {}
+_compiled: dict[tuple[int, str], dict[str, Any]] = {}  # methods, by JVM and class
 
 
 _ATTEMPTS = 12  # each of which Java tries several times again, as the table's properties say
@@ -195,22 +195,27 @@ def _has_another_schema(table: Any, snapshot_id: int) -> bool:
 
 
 def _call(spark: SparkSession, name: str, *arguments: Any) -> Any:
-    """Call a static method of the compiled class, which py4j cannot name, by reflection."""
-    jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
-    if id(gateway) not in _compiled:  # once a JVM, with the compiler that Spark brings
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(_STAGE)
-        found = compiler.getClassLoader().loadClass("RookeryStage")
-        _compiled[id(gateway)] = {method.getName(): method for method in found.getDeclaredMethods()}
-    packed = gateway.new_array(jvm.java.lang.Object, len(arguments))
-    for position, argument in enumerate(arguments):
-        packed[position] = argument
     try:
-        return _compiled[id(gateway)][name].invoke(None, packed)
+        return call_compiled(spark, "RookeryStage", _STAGE, name, *arguments)
     except Exception as error:  # py4j wraps whatever Java throws
         raise StorageError(
             f"Iceberg cannot plan what is to be read: {java_reason(error)}",
             hint="has the table been dropped, or the snapshot expired, under the run?",
         ) from error
+
+
+def call_compiled(spark: SparkSession, class_name: str, source: str, name: str, *arguments: Any) -> Any:
+    """Call a static method of a class compiled where it runs; py4j cannot name it, so by reflection."""
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    key = (id(gateway), class_name)
+    if key not in _compiled:  # once a JVM, with the compiler that Spark brings
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(source)
+        found = compiler.getClassLoader().loadClass(class_name)
+        _compiled[key] = {method.getName(): method for method in found.getDeclaredMethods()}
+    packed = gateway.new_array(jvm.java.lang.Object, len(arguments))
+    for position, argument in enumerate(arguments):
+        packed[position] = argument
+    return _compiled[key][name].invoke(None, packed)
