@@ -109,7 +109,9 @@ def test_a_writer_all_the_while(
     writer.join()
     assert writer.failed is None
     steps = by_step(run)
-    assert steps["rewrite data files"].outcome is Outcome.DONE, steps["rewrite data files"]
+    rewrite = steps["rewrite data files"]
+    assert rewrite.outcome is Outcome.DONE, rewrite
+    assert "others have committed at the same time" in rewrite.why or rewrite.attempts > 1
     assert run.outcome is Outcome.DONE, run
 
     spark.catalog.refreshTable(name)
@@ -117,10 +119,6 @@ def test_a_writer_all_the_while(
     found = sorted(row.id for row in spark.table(name).collect())
     assert found == sorted(expected)
     assert missing_files(lake, name) == []
-    operations = [each.summary.operation.value for each in lake.load(name).snapshots() if each.summary]
-    first = operations.index("replace")
-    assert "append" in operations[first - 1 :]  # it was overtaken, or overtook
-
     settled = kept_up(lake, [name], policy, history).tables[0]
     assert settled.outcome in (Outcome.DONE, Outcome.NOT_NEEDED)
     assert sorted(row.id for row in spark.table(name).collect()) == sorted(expected)

@@ -22,7 +22,7 @@ import pytest
 from rookery.api.lake import Lake
 from rookery.api.watch import watch
 from rookery.cli.app import run as rookery
-from rookery.maintain import watch as watching
+from rookery.maintain import patience
 from rookery.maintain.history import History
 from rookery.maintain.steps import Outcome
 from rookery.maintain.watch import Pace, Verdict
@@ -66,7 +66,7 @@ class Meanwhile(logging.Handler):
 
 @contextmanager
 def meanwhile(act: Callable[[int], None] = lambda tried: None) -> Iterator[Meanwhile]:
-    handler, logger = Meanwhile(act), logging.getLogger("rookery.maintain.watch")
+    handler, logger = Meanwhile(act), logging.getLogger("rookery.maintain.patience")
     logger.addHandler(handler)
     try:
         yield handler
@@ -77,7 +77,7 @@ def meanwhile(act: Callable[[int], None] = lambda tried: None) -> Iterator[Meanw
 class TestUnreachable:
     @pytest.fixture(autouse=True)
     def in_haste(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(watching, "_FIRST_WAIT", 0.02)
+        monkeypatch.setattr(patience, "_FIRST_WAIT", 0.02)
 
     def test_waited_for_and_back_again(self, tmp_path: Path, history: str) -> None:
         place, away = tmp_path / "lake", tmp_path / "away"
@@ -102,13 +102,14 @@ class TestUnreachable:
         assert "cannot be opened" in json.loads(out)["error"]
         assert "s3cret" not in out + err
 
-    def test_a_run_that_is_asked_for_says_so_at_once(
-        self, history: str, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        code = rookery(["maintain", "--history", history, "--uri", "http://127.0.0.1:1/"])
+    def test_a_run_that_is_asked_for_waits_too(self, history: str, capfd: pytest.CaptureFixture[str]) -> None:
+        words = ["maintain", "--patience", "1s", "--history", history, "--uri", "http://127.0.0.1:1/"]
+        with meanwhile() as seen:
+            code = rookery(words)
         out, err = capfd.readouterr()
-        assert (code != 0, out) == (True, "")
-        assert [line.partition(": ")[0] for line in err.splitlines()] == ["error", "hint"]
+        assert (code, out) == (2, "")  # as all commands do that cannot begin
+        assert seen.tried >= 2
+        assert [line.partition(": ")[0] for line in err.splitlines()[-2:]] == ["error", "hint"]
 
 
 def written(folder: Path) -> dict[str, tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
-from rookery.model import TableName, UsageError
+from rookery.model import CatalogError, RookeryError, TableName, UsageError
 from rookery.store import Store, store_of
 from rookery.tables import CatalogConfig, configured, load_table, open_catalog, resolve
+from rookery.tables.catalogs import reason_of
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -64,11 +66,12 @@ class Lake:
         if not any(sign in pattern for sign in "*?["):
             return [self.table_name(pattern)]
         pattern = pattern.removeprefix(f"{self.name}.")
-        names = [
-            TableName(self.name, tuple(identifier[:-1]), identifier[-1])
-            for namespace in self._namespaces(())
-            for identifier in self.catalog.list_tables(namespace)
-        ]
+        with self._reaching():
+            names = [
+                TableName(self.name, tuple(identifier[:-1]), identifier[-1])
+                for namespace in self._namespaces(())
+                for identifier in self.catalog.list_tables(namespace)
+            ]
         found = [name for name in names if fnmatchcase(".".join(name.identifier), pattern)]
         if not found:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
@@ -78,6 +81,27 @@ class Lake:
         for namespace in self.catalog.list_namespaces(parent):
             yield tuple(namespace)
             yield from self._namespaces(tuple(namespace))
+
+    def answers(self) -> bool:
+        """Whether the catalog can be asked."""
+        try:
+            with self._reaching():
+                self.catalog.list_namespaces()
+        except CatalogError:
+            return False
+        return True
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            yield
+        except RookeryError:
+            raise
+        except Exception as error:  # every kind of catalog raises what its client raises
+            raise CatalogError(
+                f"catalog '{self.name}' does not answer: {reason_of(error, self.properties)}",
+                hint="check its uri and that the server runs; `rookery doctor` looks closer",
+            ) from error
 
     def properties_of(self, name: TableName) -> Mapping[str, str]:
         """Return the properties of the catalog that a name begins with."""

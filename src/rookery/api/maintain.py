@@ -13,6 +13,7 @@ from rookery.api.lake import Lake, connect
 from rookery.api.watch import leases_of
 from rookery.maintain.choosing import PolicySet
 from rookery.maintain.history import History
+from rookery.maintain.patience import PATIENCE, Patience
 from rookery.maintain.pipeline import maintain_table, refuse, steps_named
 from rookery.maintain.policy import Policy
 from rookery.maintain.policy_file import find_policies
@@ -95,6 +96,7 @@ class Order:
     forced: bool = False
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    patience: float = PATIENCE  # seconds that a catalog which does not answer is waited for
     clock: Callable[[], float] = time.time
 
 
@@ -109,6 +111,7 @@ def maintain(
     history: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    patience: float = PATIENCE,
     clock: Callable[[], float] = time.time,
     tell: Tell = lambda said: None,
 ) -> MaintainReport:
@@ -119,8 +122,9 @@ def maintain(
     """
     lake = lake or connect()
     steps_named(only)
-    order = Order(tuple(only), dry_run, yes, master, conf or {}, clock)
-    found = _tables(lake, patterns or (ALL,), find_policies(policy))
+    order = Order(tuple(only), dry_run, yes, master, conf or {}, patience, clock)
+    policies = find_policies(policy)
+    found = Patience(lake.answers, patience)(lambda: _tables(lake, patterns or (ALL,), policies))
     for table in found:
         if table.policy is not None:
             refuse(table.policy, forced=yes)
@@ -186,4 +190,5 @@ def subject_of(lake: Lake, name: TableName, policy: Policy, order: Order) -> Sub
     def spark() -> SparkSession:
         return lake.spark(master=order.master, conf=order.conf)
 
-    return Subject(name, lambda: lake.open(name), spark, policy, order.clock, order.forced)
+    patiently = Patience(lake.answers, order.patience)
+    return Subject(name, lambda: patiently(lambda: lake.open(name)), spark, policy, order.clock, order.forced)

@@ -31,7 +31,6 @@ from rookery.maintain.steps import Subject, TableRun
 from rookery.maintain.watch import Pace, Seen, TableGoneError, TableResult, Verdict, Watcher
 from rookery.model import CatalogError, MachineError, RookeryError, Sheet, SheetReport, TableName, UsageError
 from rookery.store import Store
-from rookery.tables.catalogs import reason_of
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ class LakeSite:
     def check(self) -> None:
         """Refuse a pattern that means nothing now, and names of other catalogs."""
         for pattern in self._patterns:
-            for name in self._named(pattern):
+            for name in self._lake.find(pattern):
                 if name.catalog != self._lake.name:
                     raise UsageError(
                         f"{name} is of another catalog than {self._lake.name}",
@@ -134,35 +133,14 @@ class LakeSite:
         found: dict[TableName, None] = {}
         for pattern in self._patterns or (ALL,):
             try:
-                found |= dict.fromkeys(self._named(pattern))
+                found |= dict.fromkeys(self._lake.find(pattern))
             except UsageError as error:  # they were there before, or there is no table yet
                 log.info("%s", error)
         return list(found)
 
-    def _named(self, pattern: str) -> list[TableName]:
-        with self._reaching():
-            return self._lake.find(pattern)
-
     def answers(self) -> bool:
         """Whether the catalog can be asked."""
-        try:
-            with self._reaching():
-                self._lake.catalog.list_namespaces()
-        except CatalogError:
-            return False
-        return True
-
-    @contextmanager
-    def _reaching(self) -> Iterator[None]:
-        try:
-            yield
-        except RookeryError:
-            raise
-        except Exception as error:  # every kind of catalog raises what its client raises
-            raise CatalogError(
-                f"catalog '{self._lake.name}' does not answer: {reason_of(error, self._lake.properties)}",
-                hint="check its uri and that the server runs; `rookery doctor` looks closer",
-            ) from error
+        return self._lake.answers()
 
     def look(self, name: TableName) -> Seen:
         """Return a table with its policy and its status."""

@@ -8,7 +8,7 @@ import typer
 
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import plain, show, talk
-from rookery.cli.settings import PolicyFile, settings_of
+from rookery.cli.settings import PolicyFile, Waiting, settings_of
 from rookery.cli.statistics import pairs
 
 
@@ -28,6 +28,7 @@ def maintain(
     ] = False,
     policy: PolicyFile = None,
     history: HistoryUrl = None,
+    patience: Waiting = "60s",
     master: Annotated[str | None, typer.Option(help="Spark's master; local by default.")] = None,
     conf: Annotated[
         list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")
@@ -40,6 +41,7 @@ def maintain(
     other table; the exit code is then 1. A run that was interrupted is finished by the next.
     """
     from rookery.api.maintain import maintain as run  # brings PyIceberg
+    from rookery.maintain.times import parse_duration
 
     settings = settings_of(context)
     report = run(
@@ -50,6 +52,7 @@ def maintain(
         yes=yes,
         policy=policy,
         history=history,
+        patience=parse_duration(patience).total_seconds(),
         master=master,
         conf=pairs(conf or []),
         tell=lambda said: talk().print(plain(said), style="dim"),

@@ -23,6 +23,12 @@ PolicyFile = Annotated[
 ]
 
 
+Waiting = Annotated[
+    str,
+    typer.Option("--patience", metavar="TIME", help="How long to wait for a catalog that does not answer."),
+]
+
+
 class Output(StrEnum):
     """How a report is printed."""
 

@@ -8,7 +8,7 @@ import typer
 
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import show
-from rookery.cli.settings import PolicyFile, settings_of
+from rookery.cli.settings import PolicyFile, Waiting, settings_of
 from rookery.model import UsageError
 
 
@@ -40,9 +40,7 @@ def watch(
     log_format: Annotated[
         str, typer.Option("--log-format", metavar="text|json", help="How to write the log.")
     ] = "text",
-    patience: Annotated[
-        str, typer.Option(metavar="TIME", help="How long to wait for a catalog that does not answer.")
-    ] = "60s",
+    patience: Waiting = "60s",
 ) -> None:
     """Keep tables within their policies, until told to stop by SIGTERM or Ctrl-C.
 

@@ -10,13 +10,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from rookery.maintain.alerts import Alert, Alerts
 from rookery.maintain.history import History
 from rookery.maintain.leases import Lease, Leases, LeaseTakenError
 from rookery.maintain.logs import one_line
 from rookery.maintain.orphans import NAME as ORPHANS
+from rookery.maintain.patience import PATIENCE, Patience
 from rookery.maintain.policy import Policy
 from rookery.maintain.recording import Record, recorded
 from rookery.maintain.refresh import NAME as REFRESH
@@ -24,15 +25,12 @@ from rookery.maintain.staleness import Freshness
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps import Outcome, TableRun
 from rookery.maintain.times import is_due, show_duration, show_schedule
-from rookery.model import CatalogError, RookeryError, TableName
+from rookery.model import RookeryError, TableName
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 INTERVAL = 300.0  # seconds
 JOBS = 2
-PATIENCE = 60.0
-_FIRST_WAIT, _LONGEST_WAIT = 1.0, 15.0  # seconds between attempts to reach a catalog
 _LONGEST_REST = 6 * 3600.0  # seconds that a table is left alone if runs do nothing for it
 
 
@@ -166,7 +164,9 @@ class Watcher:
         self._lock = threading.Lock()
         self._statuses: dict[str, TableStatus] = {}
         self._rests: dict[str, tuple[int, float]] = {}  # runs that did nothing, and until when to rest
-        self._outage: float | None = None  # when an unreachable catalog is given up
+        self.patiently = Patience(
+            site.answers, pace.patience, timer=timer, wait=self._wait, stopping=self._stopping.is_set
+        )
         self._alive = timer()
 
     def stop(self) -> None:
@@ -213,7 +213,8 @@ class Watcher:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _begin(self) -> Sequence[TableName]:
-        self._alive, self._outage = self._timer(), None
+        self._alive = self._timer()
+        self.patiently.renew()
         self._site.prepare()
         names = self.patiently(self._site.find)
         known = set(map(str, names))
@@ -228,38 +229,6 @@ class Watcher:
         except RookeryError as error:
             log.error("%s", error, extra={"error": one_line(str(error))})
             return ()
-
-    def patiently(self, call: Callable[[], T]) -> T:
-        """Call again while the catalog does not answer; all that wait for it give up at the same time."""
-        pause, again = _FIRST_WAIT, True
-        while True:
-            try:
-                found = call()
-            except CatalogError as error:
-                if self.stopping:
-                    raise
-                if self._site.answers():  # it is well again, or this is about one table
-                    if not again:
-                        raise
-                    again = False
-                    continue
-                if (left := self._left()) <= 0:
-                    raise
-                log.warning("the catalog does not answer, trying again: %s", error)
-                self._wait(min(pause, left))
-                pause, again = min(pause * 2, _LONGEST_WAIT), True
-            else:
-                with self._lock:
-                    self._outage = None
-                return found
-
-    def _left(self) -> float:
-        """How long the catalog is still waited for; the first that asks begins the time."""
-        now = self._timer()
-        with self._lock:
-            if self._outage is None:
-                self._outage = now + self._pace.patience
-            return self._outage - now
 
     def _table(self, name: TableName, looping: bool = False) -> TableResult:
         """Look at a table, do what is due, and tell of trouble; never raises."""
