@@ -28,11 +28,14 @@ java: $(READY)
 demo: java ## the product's main job on the embedded default, from nothing
 	@$(BIN)/python examples/demo.py
 
+# Two at a time: each of them starts a JVM, which wants memory more than cores.
+WORKERS ?= 2
+
 test: java ## every test
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 test-fast: $(READY) ## the tests that need no JVM
-	$(BIN)/pytest -m "not spark"
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not spark"
 
 lint: $(READY) ## format check, lint, types, direction of imports
 	$(BIN)/ruff format --check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,10 @@ from rookery.api.lake import Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def pytest_configure() -> None:
+    os.environ.pop("COLUMNS", None)  # which workers are given: what is printed must not hang on it
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -36,21 +36,30 @@ def list_folder(
         return list_details(where, properties or {}, recursive)
     folder = local_path(where)
     found: list[Listed] = []
-    waiting = [""]
+    waiting, followed = [""], {os.path.realpath(folder)}
     while waiting:
         below = waiting.pop()
         try:
             with os.scandir(os.path.join(folder, below)) as entries:
                 for entry in entries:
                     place = f"{below}/{entry.name}" if below else entry.name
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting += [place] if recursive else []
+                    if os.path.isdir(entry.path):
+                        if recursive and (not entry.is_symlink() or _first_time(entry.path, followed)):
+                            waiting.append(place)
                         continue
                     with suppress(FileNotFoundError):  # gone since it was listed
-                        stat = entry.stat()
+                        stat = entry.stat(follow_symlinks=False)
                         found.append(Listed(f"{where}/{place}", stat.st_size, stat.st_mtime))
         except FileNotFoundError:
             continue
         except OSError as error:
             raise StorageError(f"{where}: {error.strerror}", hint="check who may list the folder") from error
     return sorted(found, key=lambda file: file.location)
+
+
+def _first_time(link: str, followed: set[str]) -> bool:
+    """Whether no link has led there yet: they may lead in a circle."""
+    real = os.path.realpath(link)
+    known = real in followed
+    followed.add(real)
+    return not known
