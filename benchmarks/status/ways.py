@@ -13,7 +13,7 @@ from pyiceberg.manifest import clear_manifest_cache
 from benchmarks.lake import open_lake
 from rookery.api.lake import Lake
 from rookery.api.status import status
-from rookery.maintain.policy import DEFAULT
+from rookery.maintain.policies.policy import DEFAULT
 from rookery.maintain.status import table_status
 from rookery.store import Store
 

@@ -12,7 +12,7 @@ import msgspec
 
 import rookery
 from rookery.api.lake import Lake
-from rookery.maintain.policy import DEFAULT, Policy
+from rookery.maintain.policies.policy import DEFAULT, Policy
 from rookery.maintain.status import ColumnStatus, TableStatus, table_status
 from rookery.puffin import open_puffin
 from tests.maintain import truth, truth_layout

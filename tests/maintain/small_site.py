@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from rookery.api.lake import Lake, connect
-from rookery.maintain.policy import DEFAULT, CleanUp, Policy
-from rookery.maintain.recording import Record
+from rookery.maintain.policies.policy import DEFAULT, CleanUp, Policy
+from rookery.maintain.runs.recording import Record
+from rookery.maintain.runs.watch import Seen, TableGoneError
 from rookery.maintain.status import TableStatus, table_status
-from rookery.maintain.steps import Outcome, StepReport, TableRun
-from rookery.maintain.watch import Seen, TableGoneError
+from rookery.maintain.steps.step import Outcome, StepReport, TableRun
 from rookery.model import CatalogError, TableName
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "city": pa.array([f"c{i % 3}" for i in range(10)])})

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rookery.api.lake import Lake
-from rookery.maintain.policy import DEFAULT, CleanUp, Policy, Snapshots
-from rookery.maintain.referenced import bare, reached, statistics_paths
-from rookery.maintain.steps import Look, StepReport, Subject, TableRun
+from rookery.maintain.policies.policy import DEFAULT, CleanUp, Policy, Snapshots
+from rookery.maintain.steps.referenced import bare, reached, statistics_paths
+from rookery.maintain.steps.step import Look, StepReport, Subject, TableRun
 from rookery.maintain.survey import survey
 from rookery.storage import local_path
 from tests.interop.java import IcebergJava

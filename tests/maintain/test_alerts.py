@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from rookery.maintain.alerts import REPEAT, Alert, Alerts, Webhook
+from rookery.maintain.runs.alerts import REPEAT, Alert, Alerts, Webhook
 from rookery.model import UsageError
 
 ALERT = Alert("lake.db.orders", "failed", ("health 0.6 is below 0.8",), "disk full\n at s3://me:pw@host/x")

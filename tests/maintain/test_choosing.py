@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.maintain.choosing import PolicySet, risky
-from rookery.maintain.policy import CleanUp, Policy, Snapshots, Statistics, Strategy
-from rookery.maintain.policy_file import load_policies
-from rookery.maintain.settings import SETTINGS
+from rookery.maintain.policies.choosing import PolicySet, risky
+from rookery.maintain.policies.policy import CleanUp, Policy, Snapshots, Statistics, Strategy
+from rookery.maintain.policies.policy_file import load_policies
+from rookery.maintain.policies.settings import SETTINGS
 from rookery.model import TableName, UsageError
 
 ORDERS = TableName("prod", ("sales",), "orders")

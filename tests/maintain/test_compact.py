@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rookery.api.lake import Lake
-from rookery.maintain import compact
-from rookery.maintain.disorder import disorder
 from rookery.maintain.pipeline import maintain_table
-from rookery.maintain.policy import Compaction, Limits, Policy, Strategy, Verify
-from rookery.maintain.steps import Idle, Outcome, Plan, StepReport
+from rookery.maintain.policies.policy import Compaction, Limits, Policy, Strategy, Verify
+from rookery.maintain.steps import compact
+from rookery.maintain.steps.disorder import disorder
+from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from rookery.model import UsageError
 from tests.lakehouse import NewTable, tables
 from tests.maintain.tending import BRISK, delete_equal, look_of, rows_hash, subject_of

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rookery.api.lake import Lake
-from rookery.maintain import rewrite_deletes, rewrite_manifests
 from rookery.maintain.pipeline import maintain_table
-from rookery.maintain.policy import Deletes, Manifests, Policy, Verify
-from rookery.maintain.steps import Idle, Outcome, Plan, StepReport
+from rookery.maintain.policies.policy import Deletes, Manifests, Policy, Verify
+from rookery.maintain.steps import rewrite_deletes, rewrite_manifests
+from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from rookery.model import RookeryError
 from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import ConflictError

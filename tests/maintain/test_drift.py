@@ -14,7 +14,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery.maintain.drift import (
+from rookery.maintain.facts.drift import (
     Drift,
     _certainly_new,
     _new_at_most,

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from rookery.maintain.database import DatabaseError, history_url, open_engine
-from rookery.maintain.history import RUNS, History, tally
-from rookery.maintain.processes import is_gone, machine
-from rookery.maintain.steps import Outcome, StepReport
+from rookery.maintain.runs.database import DatabaseError, history_url, open_engine
+from rookery.maintain.runs.history import RUNS, History, tally
+from rookery.maintain.runs.processes import is_gone, machine
+from rookery.maintain.steps.step import Outcome, StepReport
 from rookery.model import UsageError
 
 START = float(int(time.time()))
@@ -134,7 +134,7 @@ def test_counts_in_the_database_are_those_of_the_records(history: History) -> No
 class TestInterrupted:
     def begin_and_die(self, url: str) -> int:
         """Begin a run in a process that ends without a word, and return its number."""
-        code = "import os, sys; from rookery.maintain.history import History\n"
+        code = "import os, sys; from rookery.maintain.runs.history import History\n"
         code += "History(sys.argv[1]).begin('lake.db.orders', 'x'); os.kill(os.getpid(), 9)"
         dead = subprocess.run([sys.executable, "-c", code, url], check=False)
         assert dead.returncode == -9
@@ -234,7 +234,8 @@ class TestDatabase:
             history.begin("t", "")
 
     def test_made_by_many_at_once(self, url: str) -> None:
-        code = "import sys; from rookery.maintain.history import History\nHistory(sys.argv[1]).begin('t', '')"
+        module = "rookery.maintain.runs.history"
+        code = f"import sys; from {module} import History; History(sys.argv[1]).begin('t', '')"
         makers = [subprocess.Popen([sys.executable, "-c", code, url]) for _ in range(4)]
         assert [maker.wait() for maker in makers] == [0] * 4
         assert len(History(url).runs()) == 4

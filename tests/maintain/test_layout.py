@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rookery.api.lake import Lake
-from rookery.maintain.layout import Sizes, number_of, sizes_of
-from rookery.maintain.policy import DEFAULT
+from rookery.maintain.facts.layout import Sizes, number_of, sizes_of
+from rookery.maintain.policies.policy import DEFAULT
 from tests.lakehouse import NewTable, tables
 from tests.maintain.against import Subject
 from tests.maintain.seen import Witness

@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import ClauseElement, event, update
 from sqlalchemy.dialects import postgresql
 
-from rookery.maintain.database import open_engine
-from rookery.maintain.leases import LEASES, Leases, LeaseTakenError
-from rookery.maintain.processes import machine
+from rookery.maintain.runs.database import open_engine
+from rookery.maintain.runs.leases import LEASES, Leases, LeaseTakenError
+from rookery.maintain.runs.processes import machine
 
 
 class Clock:
@@ -184,8 +184,8 @@ class TestDeadProcess:
 CONTENDER = """
 import os, sys, time
 from pathlib import Path
-from rookery.maintain.database import open_engine
-from rookery.maintain.leases import Leases, LeaseTakenError
+from rookery.maintain.runs.database import open_engine
+from rookery.maintain.runs.leases import Leases, LeaseTakenError
 
 url, folder, wanted = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 leases = Leases(open_engine(url))
@@ -214,8 +214,8 @@ def test_many_processes(url: str, tmp_path: Path) -> None:
 
 HOLDER = """
 import sys
-from rookery.maintain.database import open_engine
-from rookery.maintain.leases import Leases
+from rookery.maintain.runs.database import open_engine
+from rookery.maintain.runs.leases import Leases
 
 with Leases(open_engine(sys.argv[1])).hold("table"):
     print("held", flush=True)

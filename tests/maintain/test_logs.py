@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.maintain.logs import LogFormat, logging_to, one_line
+from rookery.maintain.runs.logs import LogFormat, logging_to, one_line
 
 LOG = logging.getLogger("rookery.maintain.test")
 

@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from rookery.api.lake import Lake
 from rookery.api.maintain import maintain
 from rookery.cli.app import run
-from rookery.maintain.history import History
 from rookery.maintain.pipeline import NAMES
-from rookery.maintain.steps import Outcome
+from rookery.maintain.runs.history import History
+from rookery.maintain.steps.step import Outcome
 from tests.maintain.tending import DAY, folder_of, plant
 
 Rookery = Callable[..., tuple[int, str, str]]

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from rookery.maintain.history import History, Tally
-from rookery.maintain.layout import DeleteStatus
-from rookery.maintain.metrics import MetricsServer, parse_address, render
-from rookery.maintain.staleness import Freshness
+from rookery.maintain.facts.layout import DeleteStatus
+from rookery.maintain.facts.staleness import Freshness
+from rookery.maintain.runs.history import History, Tally
+from rookery.maintain.runs.metrics import MetricsServer, parse_address, render
 from rookery.maintain.status import TableStatus
-from rookery.maintain.steps import Outcome, StepReport
+from rookery.maintain.steps.step import Outcome, StepReport
 from rookery.model import MachineError, UsageError
 from tests.maintain.small_site import ROWS, small_lake, status_of
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from rookery.api.lake import Lake
-from rookery.maintain import orphans
-from rookery.maintain.policy import CleanUp
-from rookery.maintain.steps import Idle, Plan
+from rookery.maintain.policies.policy import CleanUp
+from rookery.maintain.steps import orphans
+from rookery.maintain.steps.step import Idle, Plan
 from rookery.model import UsageError
 from rookery.storage import local_path
 from tests.maintain.tending import BRISK, DAY, folder_of, look_of, make_old, plant
@@ -120,7 +120,7 @@ def test_old_metadata_of_the_same_table_is_an_orphan(lake: Lake, table: str) -> 
     ],
 )
 def test_paths_are_told_apart_without_scheme_and_authority(location: str, bare: str) -> None:
-    from rookery.maintain.referenced import bare as stripped
+    from rookery.maintain.steps.referenced import bare as stripped
 
     assert stripped(location) == bare
 

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.maintain import packing
-from rookery.maintain.packing import Sizes, chosen
+from rookery.maintain.steps import packing
+from rookery.maintain.steps.packing import Sizes, chosen
 
 MIB = 1 << 20
 WANTED = Sizes(512 * MIB, 384 * MIB, int(512 * MIB * 1.8), 3)

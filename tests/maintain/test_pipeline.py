@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from rookery.api.lake import Lake
 from rookery.maintain.pipeline import NAMES, maintain_table
-from rookery.maintain.policy import DEFAULT
-from rookery.maintain.steps import Outcome
+from rookery.maintain.policies.policy import DEFAULT
+from rookery.maintain.steps.step import Outcome
 from tests.lakehouse import NewTable, tables
 from tests.maintain.tending import (
     BRISK,

@@ -17,11 +17,11 @@ from pyspark.sql import SparkSession
 
 from rookery.api.lake import Lake
 from rookery.maintain.pipeline import NAMES, maintain_table, steps_named
-from rookery.maintain.policy import Manifests, Snapshots
-from rookery.maintain.steps import Look, Outcome, StepReport, VerificationError
+from rookery.maintain.policies.policy import Manifests, Snapshots
+from rookery.maintain.policies.times import QuietHours
+from rookery.maintain.steps.step import Look, Outcome, StepReport, VerificationError
+from rookery.maintain.steps.verify import same_rows
 from rookery.maintain.survey import survey
-from rookery.maintain.times import QuietHours
-from rookery.maintain.verify import same_rows
 from rookery.model import UsageError
 from tests.interop.java import IcebergJava
 from tests.lakehouse import NewTable, tables

@@ -13,7 +13,7 @@ import pytest
 import rookery
 from rookery.api.policies import check_policies, show_policy
 from rookery.cli.app import run
-from rookery.maintain.settings import SETTINGS
+from rookery.maintain.policies.settings import SETTINGS
 from tests.isolation import isolate
 
 FILE = """\

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.maintain.choosing import Kind, PolicySet, Selector
-from rookery.maintain.policy import DEFAULT, Strategy, Verify, WantedIndex
-from rookery.maintain.policy_file import find_policies, load_policies
-from rookery.maintain.settings import SETTINGS, policy_from
-from rookery.maintain.times import Cron
+from rookery.maintain.policies.choosing import Kind, PolicySet, Selector
+from rookery.maintain.policies.policy import DEFAULT, Strategy, Verify, WantedIndex
+from rookery.maintain.policies.policy_file import find_policies, load_policies
+from rookery.maintain.policies.settings import SETTINGS, policy_from
+from rookery.maintain.policies.times import Cron
 from rookery.model import TableName, UsageError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "policies.md"

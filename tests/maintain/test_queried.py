@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.maintain.queried import queried_columns
+from rookery.maintain.policies.queried import queried_columns
 from rookery.model import Field, TableName
 
 NAME = TableName("prod", ("sales",), "orders")

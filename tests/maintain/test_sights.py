@@ -10,7 +10,7 @@ import pytest
 
 import rookery
 from rookery.api.lake import Lake
-from rookery.maintain.sights import Sight
+from rookery.maintain.facts.sights import Sight
 from tests.lakehouse import NewTable, tables
 from tests.maintain.against import Subject
 from tests.maintain.seen import Witness

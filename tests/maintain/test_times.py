@@ -10,7 +10,7 @@ from cronsim import CronSim
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.maintain.times import (
+from rookery.maintain.policies.times import (
     Cron,
     QuietHours,
     is_due,

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 from rookery.api.indexes import list_indexes
 from rookery.api.lake import Lake
 from rookery.api.statistics import analyze
-from rookery.maintain import clean_up, expire, refresh
 from rookery.maintain.pipeline import maintain_table
-from rookery.maintain.policy import CleanUp, Policy, Snapshots, Statistics, WantedIndex
-from rookery.maintain.steps import Idle, Outcome, Plan, StepReport
+from rookery.maintain.policies.policy import CleanUp, Policy, Snapshots, Statistics, WantedIndex
+from rookery.maintain.steps import clean_up, expire, refresh
+from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from tests.lakehouse import NewTable, tables
 from tests.maintain.tending import (
     BRISK,

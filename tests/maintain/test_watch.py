@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from rookery.maintain.alerts import Alert, Alerts
-from rookery.maintain.history import History
-from rookery.maintain.leases import Leases
-from rookery.maintain.orphans import NAME as ORPHANS
-from rookery.maintain.policy import CleanUp, Statistics
+from rookery.maintain.policies.policy import CleanUp, Statistics
+from rookery.maintain.policies.times import parse_quiet_hours
+from rookery.maintain.runs.alerts import Alert, Alerts
+from rookery.maintain.runs.history import History
+from rookery.maintain.runs.leases import Leases
+from rookery.maintain.runs.watch import Pace, Verdict, Watcher, hastened
 from rookery.maintain.status import TableStatus
-from rookery.maintain.steps import Outcome
-from rookery.maintain.times import parse_quiet_hours
-from rookery.maintain.watch import Pace, Verdict, Watcher, hastened
+from rookery.maintain.steps.orphans import NAME as ORPHANS
+from rookery.maintain.steps.step import Outcome
 from rookery.model import CatalogError, UsageError
 from tests.maintain.small_site import NO_ORPHANS, SmallSite, small_lake, status_of
 
@@ -310,9 +310,9 @@ def test_trouble_is_told_and_its_end(template: TableStatus, history: History, ti
 KILLED = """
 import sys
 from pathlib import Path
-from rookery.maintain.history import History
-from rookery.maintain.leases import Leases
-from rookery.maintain.watch import Watcher
+from rookery.maintain.runs.history import History
+from rookery.maintain.runs.leases import Leases
+from rookery.maintain.runs.watch import Watcher
 from tests.maintain.small_site import NO_ORPHANS, SmallSite, small_lake, status_of
 
 folder = Path(sys.argv[1])

@@ -19,9 +19,9 @@ import pytest
 from rookery.api.lake import Lake, connect
 from rookery.api.watch import LakeSite, WatchReport, leases_of, watch
 from rookery.cli.app import run
-from rookery.maintain.history import History
-from rookery.maintain.steps import Outcome, StepReport
-from rookery.maintain.watch import Pace, TableGoneError, TableResult, Verdict
+from rookery.maintain.runs.history import History
+from rookery.maintain.runs.watch import Pace, TableGoneError, TableResult, Verdict
+from rookery.maintain.steps.step import Outcome, StepReport
 from rookery.model import CatalogError, MachineError, UsageError
 from tests.isolation import isolate
 from tests.maintain.small_site import ROWS, small_lake

@@ -11,9 +11,9 @@ import pytest
 
 from rookery.api.lake import Lake
 from rookery.api.watch import LakeSite, watch
-from rookery.maintain.history import History
-from rookery.maintain.steps import Outcome
-from rookery.maintain.watch import Pace, Verdict
+from rookery.maintain.runs.history import History
+from rookery.maintain.runs.watch import Pace, Verdict
+from rookery.maintain.steps.step import Outcome
 from rookery.model import MachineError
 from tests.lakehouse import NewTable, tables
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rookery.maintain.policy import Policy
+from rookery.maintain.policies.policy import Policy
 from tests.maintain.seen import Commit, Kept, Seen, Witness, columns_of
 from tests.maintain.truth_layout import attached, unpartitioned_of
 

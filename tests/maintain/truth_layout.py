@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rookery.maintain.policy import Policy
+from rookery.maintain.policies.policy import Policy
 from tests.maintain.seen import EQUALITY, POSITION, File, Seen
 
 KINDS = ("deletion vectors", "position deletes", "equality deletes")

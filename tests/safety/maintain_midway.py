@@ -38,7 +38,7 @@ def die_when_written(folder: Path, files: str) -> None:
 def main(table: str, module: str, files: str, policy: str, history: str) -> None:
     lake = rookery.connect("lake")
     folder = Path(local_path(lake.load(table).location()))
-    owner: Any = import_module(f"rookery.maintain.{module}")
+    owner: Any = import_module(f"rookery.maintain.steps.{module}")
     original = owner.call
 
     def call(*arguments: Any, **options: Any) -> Any:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import rookery
 from rookery.api.lake import Lake
 from rookery.api.maintain import MaintainReport, maintain
-from rookery.maintain.referenced import named
+from rookery.maintain.steps.referenced import named
 from tests.lakehouse import NewTable
 from tests.maintain.tending import DAY, folder_of, missing_files, plant, rows_hash
 

@@ -12,29 +12,29 @@ import pytest
 from rookery.maintain import pipeline
 from tests.safety.steps import Step
 
-_ROOM = "rookery.maintain"
-_RECORD = f"{_ROOM}.history:History.step"
+_STEPS = "rookery.maintain.steps"
+_RECORD = "rookery.maintain.runs.history:History.step"
 
 # For each step of the pipeline: what has not happened yet, then what has happened and nobody has looked at.
 POINTS: dict[str, tuple[Step, Step]] = {
     "expire snapshots": (
-        Step(f"{_ROOM}.expire:call", after=False),  # statistics were registered first
-        Step(f"{_ROOM}.expire:call", after=True),
+        Step(f"{_STEPS}.expire:call", after=False),  # statistics were registered first
+        Step(f"{_STEPS}.expire:call", after=True),
     ),
     "remove orphan files": (
-        Step(f"{_ROOM}.orphans:call", after=False),
-        Step(f"{_ROOM}.orphans:call", after=True),
+        Step(f"{_STEPS}.orphans:call", after=False),
+        Step(f"{_STEPS}.orphans:call", after=True),
     ),
     "rewrite data files": (
-        Step(f"{_ROOM}.compact:call", after=False),
-        Step(f"{_ROOM}.compact:call", after=True),
+        Step(f"{_STEPS}.compact:call", after=False),
+        Step(f"{_STEPS}.compact:call", after=True),
     ),
     "rewrite deletes": (
-        Step(f"{_ROOM}.rewrite_deletes:remove_deletes", after=True),  # the first of its two commits
-        Step(f"{_ROOM}.rewrite_deletes:call", after=True),
+        Step(f"{_STEPS}.rewrite_deletes:remove_deletes", after=True),  # the first of its two commits
+        Step(f"{_STEPS}.rewrite_deletes:call", after=True),
     ),
     "rewrite manifests": (
-        Step(f"{_ROOM}.rewrite_manifests:call", after=False),
+        Step(f"{_STEPS}.rewrite_manifests:call", after=False),
         Step(_RECORD, after=False, call=5),  # verified, and not recorded
     ),
     "refresh statistics": (

@@ -18,8 +18,8 @@ import pytest
 
 from rookery.api.lake import Lake
 from rookery.cli.app import run as rookery
-from rookery.maintain.history import History
-from rookery.maintain.steps import Outcome
+from rookery.maintain.runs.history import History
+from rookery.maintain.steps.step import Outcome
 from tests.lakehouse import NewTable
 from tests.maintain.tending import by_step, missing_files, rows_hash
 from tests.safety.maintain_needy import POLICY, kept_up, rows

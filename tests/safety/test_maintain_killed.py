@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 
 from rookery.api.lake import Lake
-from rookery.maintain.history import History
 from rookery.maintain.pipeline import NAMES
-from rookery.maintain.processes import is_gone, machine
-from rookery.maintain.steps import Outcome
+from rookery.maintain.runs.history import History
+from rookery.maintain.runs.processes import is_gone, machine
+from rookery.maintain.steps.step import Outcome
 from tests.lakehouse import NewTable
 from tests.maintain.tending import DAY, folder_of, make_old, missing_files, rows_hash
 from tests.safety.maintain_needy import POLICY, Needy, assert_nothing_lost, kept_up, needy, rows, strays

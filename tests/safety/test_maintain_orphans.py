@@ -14,8 +14,8 @@ import pyarrow as pa
 import rookery
 from rookery.api.lake import Lake
 from rookery.maintain.pipeline import maintain_table
-from rookery.maintain.policy import DEFAULT
-from rookery.maintain.steps import Outcome
+from rookery.maintain.policies.policy import DEFAULT
+from rookery.maintain.steps.step import Outcome
 from tests.lakehouse import NewTable
 from tests.maintain.tending import (
     BRISK,

@@ -22,10 +22,10 @@ import pytest
 from rookery.api.lake import Lake
 from rookery.api.watch import watch
 from rookery.cli.app import run as rookery
-from rookery.maintain import patience
-from rookery.maintain.history import History
-from rookery.maintain.steps import Outcome
-from rookery.maintain.watch import Pace, Verdict
+from rookery.maintain.runs import patience
+from rookery.maintain.runs.history import History
+from rookery.maintain.runs.watch import Pace, Verdict
+from rookery.maintain.steps.step import Outcome
 from tests.lakehouse import NewTable
 from tests.maintain.small_site import ROWS, small_lake
 from tests.maintain.tending import missing_files, rows_hash
@@ -66,7 +66,7 @@ class Meanwhile(logging.Handler):
 
 @contextmanager
 def meanwhile(act: Callable[[int], None] = lambda tried: None) -> Iterator[Meanwhile]:
-    handler, logger = Meanwhile(act), logging.getLogger("rookery.maintain.patience")
+    handler, logger = Meanwhile(act), logging.getLogger("rookery.maintain.runs.patience")
     logger.addHandler(handler)
     try:
         yield handler

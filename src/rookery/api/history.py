@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.maintain.database import history_url
-from rookery.maintain.history import History, RunRecord, Tally
-from rookery.maintain.steps import Outcome, StepReport
+from rookery.maintain.runs.database import history_url
+from rookery.maintain.runs.history import History, RunRecord, Tally
+from rookery.maintain.steps.step import Outcome, StepReport
 from rookery.model import Sheet, SheetReport, UsageError, in_bytes, thousands
 from rookery.tables import sqlite_path
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from rookery.api.lake import Lake, connect
 from rookery.api.watch import leases_of
-from rookery.maintain.choosing import PolicySet
-from rookery.maintain.history import History
-from rookery.maintain.patience import PATIENCE, Patience
 from rookery.maintain.pipeline import maintain_table, refuse, steps_named
-from rookery.maintain.policy import Policy
-from rookery.maintain.policy_file import find_policies
-from rookery.maintain.recording import Record, recorded
-from rookery.maintain.steps import Outcome, StepReport, Subject, TableRun
+from rookery.maintain.policies.choosing import PolicySet
+from rookery.maintain.policies.policy import Policy
+from rookery.maintain.policies.policy_file import find_policies
+from rookery.maintain.runs.history import History
+from rookery.maintain.runs.patience import PATIENCE, Patience
+from rookery.maintain.runs.recording import Record, recorded
+from rookery.maintain.steps.step import Outcome, StepReport, Subject, TableRun
 from rookery.model import RookeryError, Sheet, SheetReport, TableName, in_bytes
 
 if TYPE_CHECKING:

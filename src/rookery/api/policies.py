@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rookery.api.lake import Lake, connect
-from rookery.maintain.choosing import risky
-from rookery.maintain.policy_file import find_policies
-from rookery.maintain.settings import SETTINGS
+from rookery.maintain.policies.choosing import risky
+from rookery.maintain.policies.policy_file import find_policies
+from rookery.maintain.policies.settings import SETTINGS
 from rookery.model import Sheet, SheetReport
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from rookery.api.lake import Lake
 from rookery.api.status_sheets import details_of, overview, parts_of
-from rookery.maintain.choosing import PolicySet
+from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.status import TableStatus, table_status
 from rookery.model import RookeryError, Sheet, SheetReport, TableName
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from rookery.maintain.beside import Beside
+from rookery.maintain.facts.beside import Beside
 from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
 from rookery.maintain.words import counted
 from rookery.model import Sheet, in_bytes, thousands

@@ -15,7 +15,7 @@ from rookery.api import statistics
 from rookery.api.lake import Lake, connect
 from rookery.api.status import StatusReport, status_of
 from rookery.api.where import Where, bind
-from rookery.maintain.choosing import PolicySet
+from rookery.maintain.policies.choosing import PolicySet
 from rookery.model import Snapshot, TableName, UsageError
 from rookery.read.rows import count_rows, make_request, read_table, result_schema
 from rookery.store import Store

@@ -17,18 +17,18 @@ from pyiceberg.catalog import CatalogType
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
 from rookery.api.lake import Lake
-from rookery.maintain.alerts import Alerts, Webhook
-from rookery.maintain.choosing import PolicySet
-from rookery.maintain.database import DatabaseError, open_engine
-from rookery.maintain.history import History, Tally
-from rookery.maintain.leases import Leases
-from rookery.maintain.metrics import MetricsServer, render
 from rookery.maintain.pipeline import maintain_table
-from rookery.maintain.policy_file import find_policies
-from rookery.maintain.recording import Record
+from rookery.maintain.policies.choosing import PolicySet
+from rookery.maintain.policies.policy_file import find_policies
+from rookery.maintain.runs.alerts import Alerts, Webhook
+from rookery.maintain.runs.database import DatabaseError, open_engine
+from rookery.maintain.runs.history import History, Tally
+from rookery.maintain.runs.leases import Leases
+from rookery.maintain.runs.metrics import MetricsServer, render
+from rookery.maintain.runs.recording import Record
+from rookery.maintain.runs.watch import Pace, Seen, TableGoneError, TableResult, Verdict, Watcher
 from rookery.maintain.status import table_status
-from rookery.maintain.steps import Subject, TableRun
-from rookery.maintain.watch import Pace, Seen, TableGoneError, TableResult, Verdict, Watcher
+from rookery.maintain.steps.step import Subject, TableRun
 from rookery.model import CatalogError, MachineError, RookeryError, Sheet, SheetReport, TableName, UsageError
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable

@@ -41,7 +41,7 @@ def maintain(
     other table; the exit code is then 1. A run that was interrupted is finished by the next.
     """
     from rookery.api.maintain import maintain as run  # brings PyIceberg
-    from rookery.maintain.times import parse_duration
+    from rookery.maintain.policies.times import parse_duration
 
     settings = settings_of(context)
     report = run(

@@ -29,8 +29,8 @@ def status(
     """
     from rookery.api.history import tally
     from rookery.api.status import status as look  # brings PyIceberg
-    from rookery.maintain.metrics import render
-    from rookery.maintain.policy_file import find_policies
+    from rookery.maintain.policies.policy_file import find_policies
+    from rookery.maintain.runs.metrics import render
 
     settings = settings_of(context)
     report = look(settings.lake(), patterns or ("*",), policies=find_policies(policy), columns=columns)

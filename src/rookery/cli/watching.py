@@ -49,10 +49,10 @@ def watch(
     Airflow or Dagster; the exit code is 1 if a table failed or stays below its policy.
     """
     from rookery.api.watch import watch as keep  # brings PyIceberg
-    from rookery.maintain.logs import LogFormat, logging_to
-    from rookery.maintain.metrics import parse_address
-    from rookery.maintain.times import parse_duration
-    from rookery.maintain.watch import Pace
+    from rookery.maintain.policies.times import parse_duration
+    from rookery.maintain.runs.logs import LogFormat, logging_to
+    from rookery.maintain.runs.metrics import parse_address
+    from rookery.maintain.runs.watch import Pace
 
     settings = settings_of(context)
     if log_format not in list(LogFormat):

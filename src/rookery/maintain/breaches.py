@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from rookery.maintain import compact, refresh, rewrite_deletes, rewrite_manifests
-from rookery.maintain.steps import Idle, Look, Plan
+from rookery.maintain.steps import compact, refresh, rewrite_deletes, rewrite_manifests
+from rookery.maintain.steps.step import Idle, Look, Plan
 from rookery.model import RookeryError
 
 # Those that plan from what a survey has at hand. Orphans and left-overs come of every failure, and wait for

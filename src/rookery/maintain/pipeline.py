@@ -8,7 +8,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from rookery.maintain import (
+from rookery.maintain.facts.layout import sizes_of
+from rookery.maintain.policies.choosing import risky
+from rookery.maintain.policies.policy import Policy
+from rookery.maintain.policies.times import show_quiet_hours
+from rookery.maintain.steps import (
     clean_up,
     compact,
     expire,
@@ -17,10 +21,7 @@ from rookery.maintain import (
     rewrite_deletes,
     rewrite_manifests,
 )
-from rookery.maintain.choosing import risky
-from rookery.maintain.layout import sizes_of
-from rookery.maintain.policy import Policy
-from rookery.maintain.steps import (
+from rookery.maintain.steps.step import (
     Idle,
     Look,
     Outcome,
@@ -33,7 +34,6 @@ from rookery.maintain.steps import (
     VerificationError,
 )
 from rookery.maintain.survey import survey
-from rookery.maintain.times import show_quiet_hours
 from rookery.model import RookeryError, UsageError
 from rookery.spark.procedures import ConflictError
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from rookery.maintain.beside import Beside, beside
 from rookery.maintain.breaches import breaches
-from rookery.maintain.drift import Drift, drift_of, worst
-from rookery.maintain.expire import collects_garbage
-from rookery.maintain.layout import Layout, layout
-from rookery.maintain.policy import Policy
-from rookery.maintain.retained import retention, rule_of
-from rookery.maintain.score import Score, score
-from rookery.maintain.sights import Sight, sights, spark_sees, trino_sees
-from rookery.maintain.staleness import Freshness, Staleness, Standing, staleness
-from rookery.maintain.steps import Look, Subject, no_spark
+from rookery.maintain.facts.beside import Beside, beside
+from rookery.maintain.facts.drift import Drift, drift_of, worst
+from rookery.maintain.facts.layout import Layout, layout
+from rookery.maintain.facts.score import Score, score
+from rookery.maintain.facts.sights import Sight, sights, spark_sees, trino_sees
+from rookery.maintain.facts.staleness import Freshness, Staleness, Standing, staleness
+from rookery.maintain.policies.policy import Policy
+from rookery.maintain.steps.expire import collects_garbage
+from rookery.maintain.steps.retained import retention, rule_of
+from rookery.maintain.steps.step import Look, Subject, no_spark
 from rookery.maintain.survey import Survey, survey
 from rookery.store import Index, Store
 from rookery.tables.iceberg import IcebergTable

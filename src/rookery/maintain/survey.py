@@ -115,3 +115,15 @@ def _described(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet
         except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
             log.warning("a state is passed over, analyze will mend it: %s", error)
     return FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
+
+
+def partition_numbers(files: pa.Table, current_spec: int | None) -> NDArray[np.int64]:
+    """Number each file's partition; with a *current_spec*, files of other specs count as one."""
+    specs = np.asarray(files["spec_id"].to_numpy(), np.int64)
+    if not len(specs):
+        return specs
+    partitions = files["partition"].combine_chunks().dictionary_encode()
+    codes = np.asarray(partitions.indices.to_numpy(), np.int64)
+    if current_spec is not None:
+        return np.where(specs == current_spec, codes, -1)
+    return codes + specs * (int(codes.max()) + 1)

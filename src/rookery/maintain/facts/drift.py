@@ -1,0 +1,322 @@
+"""How far the numbers of distinct values may have moved since they were collected.
+
+Nothing is read but metadata. Files that no statistics describe bring at least the values that must be new,
+as their bounds lie apart from all that is known, and at most one for each value that is not null, or for each
+number between their bounds. Files that are gone take at most one for each of their rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rookery.maintain.facts.changes import Difference
+from rookery.maintain.facts.staleness import Standing, changed_rows, stated_ndvs
+from rookery.maintain.survey import EQUALITY, Survey
+from rookery.model import Estimate, Field
+from rookery.prune.bounds import Bounds
+from rookery.prune.forms import SUPPORTED, is_float
+from rookery.sketch import K
+from rookery.sketch.typing import SKETCHED, base_type
+
+_DEVIATIONS = 3
+_FOREIGN_ERROR = _DEVIATIONS / math.sqrt(K)  # of sketches of the size that engines write
+_DISCRETE = frozenset(
+    {"int", "long", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Between what the number of distinct values of a column lies now, and how far that is from before."""
+
+    field: Field
+    before: float | None  # none: never counted
+    low: float
+    high: float | None  # none: nothing bounds it
+    moved: bool = True  # false: every file is described, and none is gone
+
+    @property
+    def at_least(self) -> float | None:
+        """How far it has moved at least, as a share of what it was."""
+        if not self.before or not self.moved:
+            return None if self.before is None else 0.0
+        away = max(self.low - self.before, self.before - (math.inf if self.high is None else self.high), 0.0)
+        return away / self.before
+
+    @property
+    def at_most(self) -> float | None:
+        """How far it may have moved at most."""
+        if not self.moved:
+            return 0.0
+        if not self.before or self.high is None:
+            return None
+        return max(self.high - self.before, self.before - self.low, 0.0) / self.before
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unread:
+    """The live files, told apart: those that are described, and those that are not."""
+
+    known: NDArray[np.bool_]
+    shrunk: NDArray[np.bool_]  # not described as they are, but as they were with fewer deletes
+    whole: NDArray[np.bool_]  # no deletes are attached
+    rows_gone: int  # of what is described, that may be there no more
+    # What snapshots since say that they have brought and taken: a rewrite does neither. None: not told.
+    rows_brought: int | None = None
+    rows_taken: int | None = None
+
+
+def drifts(
+    survey: Survey, counted: Mapping[int, Estimate], unread: Unread, *, uncounted: bool = True
+) -> list[Drift]:
+    """Return the drift of each column; *counted* is what statistics say, of the files that they describe.
+
+    Without *uncounted*, only of those that were counted: others have nothing to drift from.
+    """
+    columns = [field for field in survey.table.fields() if base_type(field.type) in SKETCHED]
+    columns = [field for field in columns if uncounted or field.id in counted]
+    if survey.fileset is None:
+        return [Drift(field, None, 0.0, 0.0) for field in columns]
+    if columns and (len(counted) < len(columns) or not unread.known.all() or unread.rows_gone):
+        survey.fileset.expect_all_columns()
+    nothing = Unread(np.zeros_like(unread.known), np.zeros_like(unread.known), unread.whole, 0)
+    found = []
+    for field in columns:
+        before = counted.get(field.id)
+        if before is not None and unread.known.all() and not unread.rows_gone:
+            found.append(Drift(field, before.value, before.low, before.high, moved=False))
+            continue
+        low, high = _between(survey, field, before or Estimate.exact(0), unread if before else nothing)
+        found.append(Drift(field, before.value if before else None, low, high))
+    return found
+
+
+def drift_of(standing: Standing, *, uncounted: bool = True) -> list[Drift]:
+    """Return the drift of each column since the statistics that there are."""
+    survey, base = standing.survey, standing.base
+    if base is None or survey.fileset is None:
+        nothing = np.zeros(survey.files.num_rows, bool)
+        return drifts(survey, {}, Unread(nothing, nothing, _whole(survey), 0), uncounted=uncounted)
+    if base.ours and survey.state is not None:
+        types = {field.id: field.type for field in survey.table.fields()}
+        counted = {
+            number: sketch.estimate(_DEVIATIONS)
+            for number, sketch in survey.state.thetas.items()
+            if survey.state.index.types.get(number) == types.get(number)
+        }
+        unread = unread_since_state(survey, on_line=standing.on_line)
+    else:
+        assert base.file is not None
+        counted = {number: from_stated(stated) for number, stated in stated_ndvs(base.file).items()}
+        unread = unread_since_paths(survey, standing.difference)
+    said = changed_rows(survey, standing.since) if standing.on_line else None
+    if said is not None:
+        unread = replace(unread, rows_brought=said.brought, rows_taken=said.taken)
+    return drifts(survey, counted, unread, uncounted=uncounted)
+
+
+def from_stated(stated: int) -> Estimate:
+    """Return the bounds of a number that another engine's sketch has stated."""
+    exact = Estimate.exact(stated)
+    if stated < K:
+        return exact
+    error = stated * _FOREIGN_ERROR
+    return Estimate(stated, stated - error, stated + error, exact.kind)
+
+
+def unread_since_state(survey: Survey, *, on_line: bool) -> Unread:
+    """Tell files apart by the state; deletes only grow along the line of ancestors."""
+    assert survey.fileset is not None
+    assert survey.state is not None
+    count = len(survey.fileset)
+    known = np.arange(count) < count - survey.fileset.fresh
+    whole = _whole(survey)
+    state, live = survey.state, survey.fileset.live
+    lost = np.ones(state.files.num_rows, bool)
+    lost[live.carried] = False
+    keys = state.files["key"].filter(pa.array(lost)).combine_chunks()
+    rows = state.files["rows"].to_numpy()[lost]
+    first: NDArray[np.int64] = np.empty(0, np.int64)
+    if len(keys):  # one may lie in two segments
+        first = np.unique(keys.dictionary_encode().indices.to_numpy(), return_index=True)[1]
+    gone = int(rows[first].sum())
+    shrunk = np.zeros(count, bool)
+    if on_line and not whole.all() and gone:
+        shrunk, back = _shrunk(survey, known, whole)
+        gone -= back
+    return Unread(known, shrunk, whole, gone)
+
+
+def unread_since_paths(survey: Survey, difference: Difference) -> Unread:
+    """Tell files apart by the paths of the new ones; whatever has deletes may have lost rows since."""
+    fresh = difference.fresh["path"].combine_chunks()
+    known = ~np.asarray(pc.is_in(survey.files["path"], value_set=fresh).to_numpy(), bool)
+    whole = _whole(survey)
+    deleted = _deleted_at_most(survey, np.flatnonzero(known & ~whole))
+    gone = int(pc.sum(difference.gone["rows"]).as_py() or 0)
+    return Unread(known, np.zeros(len(known), bool), whole, gone + int(deleted.sum()))
+
+
+def _whole(survey: Survey) -> NDArray[np.bool_]:
+    """The files to which no deletes are attached."""
+    return np.asarray(pc.equal(survey.files["deletes"], "").to_numpy(), bool)
+
+
+def _shrunk(
+    survey: Survey, known: NDArray[np.bool_], whole: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], int]:
+    """The files that were described before they had their deletes, and how many of their rows are left.
+
+    They were written before the state's snapshot, so the state has seen them: with fewer deletes.
+    """
+    assert survey.state is not None
+    limit = survey.state.index.sequence_number
+    old = survey.numbers("sequence_number") <= limit
+    shrunk = ~known & ~whole & old & (limit > 0)
+    numbers = np.flatnonzero(shrunk)
+    left = survey.numbers("rows")[numbers] - _deleted_at_most(survey, numbers)
+    return shrunk, int(left.sum())
+
+
+def _deleted_at_most(survey: Survey, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many rows of these files their deletes may hide: equality deletes may hide all."""
+    rows = survey.numbers("rows")[numbers]
+    found = survey.attached
+    hidden = np.zeros(len(numbers), np.int64)
+    for place, number in enumerate(numbers.tolist()):
+        attached = found.get(number, [])
+        everything = any(row["content"] == EQUALITY for row in attached)
+        hidden[place] = rows[place] if everything else sum(row["rows"] for row in attached)
+    return np.minimum(hidden, rows)
+
+
+def _between(survey: Survey, field: Field, before: Estimate, unread: Unread) -> tuple[float, float | None]:
+    assert survey.fileset is not None
+    new = ~unread.known & ~unread.shrunk
+    low = _left(field, before, unread.rows_gone)
+    if base_type(field.type) not in SUPPORTED:
+        brought = float(survey.numbers("rows")[new].sum())
+        return low, None if field.repeated else before.high + brought
+    bounds = survey.fileset.bounds(field)
+    low += _certainly_new(bounds, new & unread.whole, unread.known | unread.shrunk)
+    if unread.rows_taken is not None:
+        low = max(low, _left(field, before, unread.rows_taken))
+    filled = _filled(survey, field, bounds)
+    if filled is None:
+        return low, None
+    brought = _new_at_most(field, bounds, filled, new)
+    if unread.rows_brought is not None and not field.repeated:
+        brought = min(brought, float(unread.rows_brought))
+    high = min(before.high + brought, float(filled.sum())) + _empty_text(field, bounds)
+    return min(low, high), high
+
+
+def _left(field: Field, before: Estimate, rows_gone: int) -> float:
+    """How many values are left at least when so many rows go; a row of a list may take any number along."""
+    if field.repeated and rows_gone:
+        return 0.0
+    return max(before.low - rows_gone, 0.0)
+
+
+def _empty_text(field: Field, bounds: Bounds) -> int:
+    """One more where the empty text may occur: sketches pass over it, as Iceberg's do, but it is a value."""
+    if base_type(field.type) not in ("string", "binary"):
+        return 0
+    shortest = pc.min(pc.binary_length(bounds.lower)).as_py()
+    return int(not shortest or bounds.lower.null_count > 0)
+
+
+def _filled(survey: Survey, field: Field, bounds: Bounds) -> NDArray[np.int64] | None:
+    """How many values each file has that are not null, at most; None where nothing bounds them."""
+    rows = survey.numbers("rows")
+    if field.repeated and (bounds.values < 0).any():
+        return None
+    values = np.where(bounds.values >= 0, bounds.values, rows)
+    return np.asarray(values - np.maximum(bounds.nulls, 0), np.int64)
+
+
+def _certainly_new(bounds: Bounds, new: NDArray[np.bool_], known: NDArray[np.bool_]) -> int:
+    """How many values must be new: files that lie apart from each other, and from all that is known.
+
+    Bounds need not be values that occur, so a run of files that overlap counts as one.
+    """
+    has = (
+        (bounds.values > 0)
+        & (bounds.nulls >= 0)
+        & (bounds.values > bounds.nulls + np.maximum(bounds.nans, 0))
+    )
+    bounded = np.asarray(pc.and_(bounds.lower.is_valid(), bounds.upper.is_valid()).to_numpy(False), bool)
+    empty = (bounds.nulls >= 0) & (bounds.nulls == bounds.values)
+    if not (bounded | empty)[known].all():
+        return 0
+    chosen = np.flatnonzero(new & has & bounded & (bounds.nans >= 0))
+    seen = np.flatnonzero(known & bounded)
+    if not len(chosen):
+        return 0
+    count = len(chosen) + len(seen)
+    at = pa.array(np.concatenate([chosen, seen]))
+    both = pa.concat_arrays([bounds.lower.take(at), bounds.upper.take(at)])
+    ranks = pc.rank(both, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    lower, upper = ranks[:count], ranks[count:]
+    order = np.argsort(lower, kind="stable")
+    reach = np.maximum.accumulate(upper[order])
+    starts = np.concatenate([[True], lower[order][1:] > reach[:-1]])
+    runs = np.cumsum(starts) - 1
+    touched = np.zeros(int(runs[-1]) + 1, bool)
+    touched[runs[order >= len(chosen)]] = True
+    return int((~touched).sum())
+
+
+def _new_at_most(field: Field, bounds: Bounds, filled: NDArray[np.int64], new: NDArray[np.bool_]) -> float:
+    """How many values new files can bring: one a value that is not null, or a number between their bounds."""
+    chosen = np.flatnonzero(new)
+    at = pa.array(chosen)
+    lower, upper = bounds.lower.take(at), bounds.upper.take(at)
+    counts = filled[chosen].astype(np.float64)
+    bounded = np.asarray(pc.and_(lower.is_valid(), upper.is_valid()).to_numpy(False), bool)
+    kind = base_type(field.type)
+    if not bounded.any():
+        return float(min(counts.sum(), 2.0) if kind == "boolean" else counts.sum())
+    if kind in _DISCRETE or kind == "boolean":
+        low = lower.filter(pa.array(bounded)).to_numpy().astype(np.int64)
+        high = upper.filter(pa.array(bounded)).to_numpy().astype(np.int64)
+        capped = np.minimum(counts[bounded], _width(low, high))
+        return float(counts[~bounded].sum() + min(capped.sum(), _union(low, high)))
+    single = np.asarray(pc.equal(lower, upper).fill_null(False).to_numpy(False), bool)
+    # Of a float, zero has two signs and NaN has no bounds.
+    return float(np.where(single, np.minimum(counts, 3.0 if is_float(kind) else 1.0), counts).sum())
+
+
+def _width(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How many whole numbers lie between, both ends included; none where they stand the wrong way round."""
+    wide = high.view(np.uint64) - low.view(np.uint64)  # right beyond 2^63 too
+    return np.where(high >= low, wide.astype(np.float64) + 1, 0.0)
+
+
+def _union(low: NDArray[np.int64], high: NDArray[np.int64]) -> float:
+    """How many whole numbers lie in at least one of the spans.
+
+    >>> _union(np.array([1, 3, 10]), np.array([4, 6, 10]))
+    7.0
+    """
+    order = np.argsort(low, kind="stable")
+    low, high = low[order], high[order]
+    reach = np.maximum.accumulate(high)
+    starts = np.concatenate([[True], low[1:] > reach[:-1]])
+    ends = np.concatenate([starts[1:], [True]])
+    return float(_width(low[starts], reach[ends]).sum())
+
+
+def worst(found: Sequence[Drift]) -> tuple[float, float | None]:
+    """Return the greatest drift of a table's columns: at least, and at most."""
+    counted = [drift for drift in found if drift.before]
+    least = max((drift.at_least or 0.0 for drift in counted), default=0.0)
+    most = [drift.at_most for drift in counted]
+    return least, None if None in most else max((each for each in most if each is not None), default=0.0)

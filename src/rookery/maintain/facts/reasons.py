@@ -1,0 +1,33 @@
+"""Why statistics are to be refreshed, by what the policy wants of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rookery.maintain.facts.sights import Sight
+from rookery.maintain.facts.staleness import Cause, Freshness, Staleness
+from rookery.maintain.policies.policy import Policy
+
+
+def reasons(staleness: Staleness, sights: tuple[Sight, ...], policy: Policy) -> Iterator[str]:
+    """Yield why statistics are to be refreshed, a line each."""
+    wanted = policy.statistics
+    if not staleness.rows:
+        return
+    if staleness.freshness is Freshness.NEVER:
+        yield "statistics were never collected"
+        return
+    if staleness.health < wanted.health:
+        yield f"health {staleness.health:.2f} is below {wanted.health:g}"
+    behind = staleness.snapshots_behind
+    if wanted.snapshots is not None and behind is not None and behind >= wanted.snapshots:
+        yield f"statistics are {behind} snapshots behind, {wanted.snapshots} are allowed"
+    unseen = any(sight.engine == "spark" and not sight.columns for sight in sights)
+    if wanted.after_compaction and Cause.COMPACTION in staleness.causes and unseen:
+        yield "files were rewritten, and Spark finds no statistics since"
+    if Cause.SCHEMA in staleness.causes:
+        yield "columns have come or changed their type since statistics were collected"
+    if staleness.freshness is Freshness.CURRENT and unseen:
+        yield "statistics are current, but not registered where Spark looks"
+    if any(sight.broken for sight in sights):
+        yield "statistics of columns that are gone are registered, on which Spark's optimizer fails"

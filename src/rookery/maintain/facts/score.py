@@ -1,0 +1,88 @@
+"""One number for a table's health, and the parts that it is made of, so that many tables sort by need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rookery.maintain.facts.layout import Layout
+from rookery.maintain.facts.sights import Sight
+from rookery.maintain.facts.staleness import Freshness, Staleness
+from rookery.maintain.policies.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the score: how good it is, from 0 to 1, and how much it counts."""
+
+    name: str
+    value: float
+    weight: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A table's health, from 0 to 100."""
+
+    total: float
+    parts: tuple[Part, ...]
+
+
+def score(
+    staleness: Staleness, sights: tuple[Sight, ...], layout: Layout, policy: Policy, expirable: int
+) -> Score:
+    """Weigh what is known of a table."""
+    parts = (
+        _statistics(staleness),
+        _sight(sights),
+        _files(layout),
+        _deletes(layout, policy),
+        _manifests(layout, policy),
+        Part(
+            "snapshots",
+            1 - expirable / layout.snapshots if layout.snapshots else 1.0,
+            0.05,
+            f"{expirable} of {layout.snapshots} snapshots past their time",
+        ),
+        _order(layout, policy),
+    )
+    weight = sum(part.weight for part in parts)
+    return Score(round(100 * sum(part.value * part.weight for part in parts) / weight, 1), parts)
+
+
+def _statistics(staleness: Staleness) -> Part:
+    if staleness.freshness is Freshness.NEVER:
+        return Part("statistics", staleness.health, 0.35, "never collected")
+    return Part("statistics", staleness.health, 0.35, f"{staleness.changed_rows:,} rows changed since")
+
+
+def _sight(sights: tuple[Sight, ...]) -> Part:
+    seen = [sight.columns / sight.of for sight in sights if sight.of]
+    found = ", ".join(f"{sight.engine} {sight.columns} of {sight.of}" for sight in sights)
+    return Part(
+        "sight", sum(seen) / len(seen) if seen else 1.0, 0.1, f"columns seen: {found or 'none needed'}"
+    )
+
+
+def _files(layout: Layout) -> Part:
+    value = 1 - layout.crowded_files / layout.files if layout.files else 1.0
+    return Part("files", value, 0.25, f"{layout.crowded_files:,} of {layout.files:,} files small and many")
+
+
+def _deletes(layout: Layout, policy: Policy) -> Part:
+    share = sum(kind.share for kind in layout.deletes)
+    value = 1 - min(1.0, share / policy.compaction.delete_ratio)
+    return Part("deletes", value, 0.15, f"{share:.1%} of rows deleted")
+
+
+def _manifests(layout: Layout, policy: Policy) -> Part:
+    most = max(policy.manifests.most_small, 1)
+    value = min(1.0, most / layout.small_manifests) if layout.small_manifests else 1.0
+    return Part("manifests", value, 0.05, f"{layout.small_manifests:,} small manifests")
+
+
+def _order(layout: Layout, policy: Policy) -> Part:
+    depth = layout.sort.depth if layout.sort is not None else None
+    if depth is None:
+        return Part("order", 1.0, 0.05, "no order to keep")
+    return Part("order", min(1.0, policy.compaction.most_overlap / depth), 0.05, f"{depth:.1f} files overlap")

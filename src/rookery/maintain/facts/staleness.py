@@ -1,0 +1,292 @@
+"""How old a table's statistics are: of which snapshot, what has changed since, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pyiceberg.table.statistics import StatisticsFile
+
+from rookery.collect.statistics import NDV, is_said
+from rookery.maintain.facts.changes import NO_DIFFERENCE, Changes, Difference, since_snapshot, since_state
+from rookery.maintain.survey import Survey
+from rookery.model import Snapshot
+from rookery.puffin import THETA_V1
+from rookery.sketch.typing import SKETCHED, base_type
+from rookery.tables.iceberg.schema import leaves
+
+
+class Freshness(StrEnum):
+    """Whether there are statistics, and of now."""
+
+    NEVER = "never"
+    CURRENT = "current"
+    STALE = "stale"
+
+
+class Cause(StrEnum):
+    """Why statistics are not what they could be."""
+
+    INGEST = "ingest"
+    COMPACTION = "compaction"
+    DELETES = "deletes"
+    SCHEMA = "schema change"
+    PARTITIONS = "partition evolution"
+    FOREIGN = "foreign statistics"
+    EXPIRED = "expired snapshot"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """The age of a table's statistics."""
+
+    freshness: Freshness
+    ours: bool  # whether they are Rookery's own
+    snapshot_id: int | None
+    snapshots_behind: int | None  # none: of no ancestor of the current snapshot
+    changes: Changes
+    changed_rows: int
+    rows: int
+    health: float
+    covered: float
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The statistics that are there: of which snapshot, and whose."""
+
+    snapshot_id: int
+    moment: tuple[int, int]  # sequence number and time: in version 1 all numbers are 0
+    ours: bool
+    file: StatisticsFile | None  # as registered for that snapshot
+
+
+class Line:
+    """The line of ancestors of the current snapshot, the newest first."""
+
+    def __init__(self, survey: Survey) -> None:
+        table, snapshot = survey.table, survey.snapshot
+        self.snapshots: list[Snapshot] = list(table.ancestors(snapshot)) if snapshot is not None else []
+        self.ids = frozenset(snapshot.id for snapshot in self.snapshots)
+
+    def since(self, base: Base) -> list[Snapshot]:
+        """Return the snapshots after the statistics' one; all that can be told, if it is not on the line."""
+        ids = [snapshot.id for snapshot in self.snapshots]
+        if base.snapshot_id in ids:
+            return self.snapshots[: ids.index(base.snapshot_id)]
+        return [each for each in self.snapshots if _moment(each) > base.moment]
+
+    def may_follow(self, base: Base) -> bool:
+        """Whether the statistics' snapshot may have been on the line, below where it ends for us."""
+        oldest = self.snapshots[-1] if self.snapshots else None
+        return oldest is not None and oldest.parent_id is not None and base.moment < _moment(oldest)
+
+
+def _moment(snapshot: Snapshot) -> tuple[int, int]:
+    return snapshot.sequence_number, snapshot.timestamp_ms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """Statistics held against the table of now."""
+
+    survey: Survey
+    line: Line
+    base: Base | None  # none: there are no statistics
+    since: tuple[Snapshot, ...]
+    difference: Difference
+
+    @property
+    def on_line(self) -> bool:
+        """Whether the statistics are of an ancestor of the current snapshot, or of itself."""
+        return self.base is not None and self.base.snapshot_id in self.line.ids
+
+
+def standing(survey: Survey) -> Standing:
+    """Hold a table's statistics against its current snapshot."""
+    line = Line(survey)
+    base = base_of(survey, line)
+    if base is None:
+        return Standing(survey, line, None, (), NO_DIFFERENCE)
+    return Standing(survey, line, base, tuple(line.since(base)), _difference(survey, base))
+
+
+def _difference(survey: Survey, base: Base) -> Difference:
+    """By the state where statistics are ours, by the snapshot of then where they are others'."""
+    if base.ours:
+        return since_state(survey)
+    then = survey.table.snapshots.get(base.snapshot_id)
+    return since_snapshot(survey, then) if then is not None else NO_DIFFERENCE
+
+
+def staleness(found: Standing) -> Staleness:
+    """Say how old a table's statistics are."""
+    survey, base = found.survey, found.base
+    rows = survey.rows
+    if base is None:
+        health = 0.0 if rows else 1.0
+        return Staleness(Freshness.NEVER, False, None, None, Changes(), rows, rows, health, 0.0, ())
+    changes = found.difference.changes()
+    changed = changed_rows(survey, found.since) if found.on_line else None
+    causes = _causes(found, base, changes)
+    behind = bool(found.since) or not found.on_line or Cause.SCHEMA in causes
+    total = max(changes.rows_added, changes.rows_removed) if changed is None else changed.at_most
+    return Staleness(
+        Freshness.STALE if behind else Freshness.CURRENT,
+        base.ours,
+        base.snapshot_id,
+        len(found.since) if found.on_line or Cause.EXPIRED in causes else None,
+        changes,
+        total,
+        rows,
+        _health(total, rows),
+        changes.rows_covered / rows if rows else 1.0,
+        causes,
+    )
+
+
+def _health(changed: int, rows: int) -> float:
+    """The share of rows that have not changed.
+
+    >>> _health(20, 100), _health(300, 100), _health(0, 0)
+    (0.8, 0.0, 1.0)
+    """
+    return 1.0 if not changed else max(0.0, 1.0 - changed / rows) if rows else 0.0
+
+
+def base_of(survey: Survey, line: Line) -> Base | None:
+    """Find the statistics to speak of: the nearest of the line, ours before others' of the same snapshot."""
+    registered = {
+        file.snapshot_id: file for file in survey.table.table.metadata.statistics if stated_ndvs(file)
+    }
+    state = survey.state
+    ours = None
+    if state is not None and state.thetas:
+        index = state.index
+        moment = (index.sequence_number, index.timestamp_ms)
+        ours = Base(index.snapshot_id, moment, True, registered.get(index.snapshot_id))
+    for snapshot in line.snapshots:
+        if ours is not None and snapshot.id == ours.snapshot_id:
+            return ours
+        if snapshot.id in registered:
+            return Base(snapshot.id, _moment(snapshot), False, registered[snapshot.id])
+    if ours is not None:
+        return ours
+    known = survey.table.snapshots
+    elsewhere = [file for number, file in registered.items() if number in known]
+    newest = max(elsewhere, key=lambda file: known[file.snapshot_id].timestamp_ms, default=None)
+    if newest is None:
+        return None
+    return Base(newest.snapshot_id, _moment(known[newest.snapshot_id]), False, newest)
+
+
+def stated_ndvs(file: StatisticsFile) -> dict[int, int]:
+    """Return the numbers of distinct values that a registered statistics file states, by field id."""
+    found = {}
+    for blob in file.blob_metadata:
+        stated = (blob.properties or {}).get(NDV, "")
+        if blob.type == THETA_V1 and len(blob.fields) == 1 and stated.isascii() and stated.isdigit():
+            found[blob.fields[0]] = int(stated)
+    return found
+
+
+_COUNTS = ("added-records", "deleted-records", "added-position-deletes", "added-equality-deletes")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """How many rows snapshots have changed, as their summaries say; a rewrite changes none."""
+
+    brought: int
+    taken: int | None  # none: equality deletes do not tell
+    at_most: int  # of rows replaced by others the greater number counts, as an update does both
+
+
+def changed_rows(survey: Survey, since: Sequence[Snapshot]) -> ChangedRows | None:
+    """Return how many rows these snapshots have changed, or None if one does not say."""
+    brought, total = 0, 0
+    taken: int | None = 0
+    for snapshot in since:
+        if snapshot.operation == "replace":
+            continue
+        said = summary(survey, snapshot)
+        if snapshot.operation is None or (not any(key in said for key in _COUNTS) and said.get("files")):
+            return None
+        deletes = said.get("added-position-deletes", 0) - said.get("removed-position-deletes", 0)
+        gone = said.get("deleted-records", 0) + max(deletes, 0)
+        by_value = said.get("added-equality-deletes", 0)
+        brought += said.get("added-records", 0)
+        taken = None if taken is None or by_value else taken + gone
+        total += max(said.get("added-records", 0), gone + by_value)
+    return ChangedRows(brought, taken, total)
+
+
+def summary(survey: Survey, snapshot: Snapshot) -> Mapping[str, int]:
+    """Return the counts in a snapshot's summary; under `files`, how many files it touched."""
+    found = survey.table.table.snapshot_by_id(snapshot.id)
+    if found is None or found.summary is None:
+        return {}
+    said = {
+        key: int(value)
+        for key, value in found.summary.additional_properties.items()
+        if isinstance(value, str) and value.isascii() and value.isdigit()
+    }
+    kinds = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
+    return {**said, "files": sum(said.get(kind, 0) for kind in kinds)}
+
+
+def _causes(standing: Standing, base: Base, changes: Changes) -> tuple[Cause, ...]:
+    survey, since = standing.survey, standing.since
+    found: set[Cause] = set()
+    for snapshot in since:
+        said = summary(survey, snapshot)
+        if snapshot.operation == "replace":
+            found |= {Cause.COMPACTION} if said.get("files", 1) else set()
+            continue
+        if said.get("added-records", 0) or snapshot.operation == "append":
+            found.add(Cause.INGEST)
+        if any(said.get(key, 0) for key in _COUNTS[1:]) or snapshot.operation == "delete":
+            found.add(Cause.DELETES)
+    if not standing.on_line:
+        found.add(Cause.EXPIRED if standing.line.may_follow(base) else Cause.ROLLBACK)
+    if changes.new_specs:
+        found.add(Cause.PARTITIONS)
+    if _schema_changed(survey, base):
+        found.add(Cause.SCHEMA)
+    if is_foreign(survey, base):
+        found.add(Cause.FOREIGN)
+    return tuple(cause for cause in Cause if cause in found)
+
+
+def _schema_changed(survey: Survey, base: Base) -> bool:
+    """Whether there are columns, or types of columns, that are younger than the statistics."""
+    columns = [field for field in survey.table.fields() if base_type(field.type) in SKETCHED]
+    state = survey.state
+    if base.ours and state is not None:
+        types = state.index.types
+        return any(
+            types.get(each.id, each.type) != each.type
+            or (each.id not in types and each.id > state.index.last_column_id)
+            for each in columns
+        )
+    then = survey.table.snapshots.get(base.snapshot_id)
+    if then is None or then.schema_id is None:
+        return False
+    schema = survey.table.table.schemas().get(then.schema_id)
+    if schema is None:
+        return False
+    before = {field.id: field.type for field in leaves(schema)}
+    return any(before.get(each.id) != each.type for each in columns)
+
+
+def is_foreign(survey: Survey, base: Base) -> bool:
+    """Whether what is registered for the statistics' snapshot is not what Rookery has found."""
+    if base.file is None:
+        return False
+    then = survey.table.snapshots.get(base.snapshot_id)
+    if not base.ours or survey.state is None or then is None:
+        return not base.ours
+    return not is_said(survey.table, then, survey.state, base.file)

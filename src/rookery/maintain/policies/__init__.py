@@ -1,0 +1,1 @@
+"""What is wanted of tables: read from files and table properties, checked, and chosen."""

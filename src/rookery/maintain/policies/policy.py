@@ -1,0 +1,120 @@
+"""A policy: what is wanted of a table. Where it comes from is said by `policy_file` and `choosing`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+
+from rookery.maintain.policies.times import QuietHours, Schedule
+
+
+class Strategy(StrEnum):
+    """How data files are rewritten."""
+
+    NONE = "none"
+    BIN_PACK = "bin-pack"
+    SORT = "sort"
+    Z_ORDER = "z-order"
+
+
+class Verify(StrEnum):
+    """How a rewrite is held against what was there before: by counting rows, or by a hash of all of them."""
+
+    COUNT = "count"
+    ROWS = "rows"
+
+
+FROM_QUERIES = "from-queries"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """When statistics are refreshed, and of which columns."""
+
+    health: float = 0.8  # refreshed below it
+    snapshots: int | None = None  # refreshed when so many have come
+    every: Schedule | None = None
+    after_compaction: bool = True
+    columns: tuple[str, ...] = ()  # none: all
+    queries: tuple[
+        str, ...
+    ] = ()  # files of SQL whose columns are wanted; set only by `columns: from-queries`
+
+
+@dataclass(frozen=True, slots=True)
+class WantedIndex:
+    """An index that a table should have."""
+
+    kind: str  # bloom or bitmap
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """How data files are compacted, and when."""
+
+    strategy: Strategy = Strategy.BIN_PACK
+    columns: tuple[str, ...] = ()  # of sort and z-order; none: the table's own order
+    target_size: int | None = None  # bytes; none: what the table says
+    small_size: int | None = None  # none: three quarters of the target
+    min_files: int = 5
+    delete_ratio: float = 0.3
+    most_overlap: float = 4.0  # sorted again when files lie over one another more deeply
+
+
+@dataclass(frozen=True, slots=True)
+class Deletes:
+    """When position deletes are rewritten."""
+
+    min_files: int = 5  # small ones in one partition
+    dangling: bool = True  # whether those that apply to nothing are removed
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """When manifests are rewritten."""
+
+    most_small: int = 20  # manifests below half of the target size
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Which snapshots are kept; branches and tags may keep more by their own words."""
+
+    keep_for: timedelta | None = timedelta(days=5)  # none: for ever
+    keep_last: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUp:
+    """How old what nothing names must be to be removed; none: never."""
+
+    older_than: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may do at most."""
+
+    bytes: int | None = None  # rewritten
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """All that is wanted of a table."""
+
+    statistics: Statistics = field(default_factory=Statistics)
+    indexes: tuple[WantedIndex, ...] = ()
+    compaction: Compaction = field(default_factory=Compaction)
+    deletes: Deletes = field(default_factory=Deletes)
+    manifests: Manifests = field(default_factory=Manifests)
+    snapshots: Snapshots = field(default_factory=Snapshots)
+    orphans: CleanUp = field(default_factory=lambda: CleanUp(timedelta(days=3)))
+    statistics_files: CleanUp = field(default_factory=lambda: CleanUp(timedelta(days=1)))
+    quiet_hours: tuple[QuietHours, ...] = ()  # when nothing is done to the table
+    limits: Limits = field(default_factory=Limits)
+    verify: Verify = Verify.COUNT
+
+
+DEFAULT = Policy()

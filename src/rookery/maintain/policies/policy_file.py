@@ -1,0 +1,282 @@
+"""Reading `rookery.yaml`: every error is one line that names the file, the line, and what to do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import yaml
+
+from rookery.maintain.policies.choosing import Given, Kind, PolicySet, Rule, Selector, Source
+from rookery.maintain.policies.policy import FROM_QUERIES, Strategy
+from rookery.maintain.policies.settings import (
+    ALONE,
+    BY_KEY,
+    SECTIONS,
+    Setting,
+    contradictions,
+    hint_for,
+    shown,
+)
+from rookery.model import UsageError, split_name
+
+DEFAULT_FILE = "rookery.yaml"
+VARIABLE = "ROOKERY_POLICY"
+MOST_BYTES = 1 << 20
+_TAG = "tag:yaml.org,2002:"
+_SCALARS = frozenset(_TAG + name for name in ("str", "int", "float", "bool", "timestamp", "value", "merge"))
+_NULL = _TAG + "null"
+_TOP = ("defaults", "rules")
+_KINDS = tuple(kind.value for kind in Kind)
+_SHAPES = {yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list", yaml.ScalarNode: "a single value"}
+
+
+def find_policies(path: str | os.PathLike[str] | None = None) -> PolicySet:
+    """Load the file that is meant: *path*, what `$ROOKERY_POLICY` says, `rookery.yaml` here, or no rules."""
+    if path is None:
+        path = os.environ.get(VARIABLE) or (DEFAULT_FILE if os.path.lexists(DEFAULT_FILE) else None)
+    return PolicySet() if path is None else load_policies(path)
+
+
+def load_policies(path: str | os.PathLike[str]) -> PolicySet:
+    """Load a policy file, and check all of it."""
+    file = os.fspath(path)
+    text = _text(file)
+    try:
+        root = yaml.compose(text, yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = " ".join(str(error.problem or error.context or "not understood").split())
+        _fail(file, mark.line + 1 if mark else 1, f"this is no YAML: {what}", "mind indentation and quotes")
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        _fail(file, line, "a control character has no place in YAML", "take it away")
+    except RecursionError:
+        _fail(file, 1, "this is nested too deeply", "rules are nested three deep at most")
+    return _Reader(file).policies(root)
+
+
+def _text(file: str) -> str:
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        what = "there is no policy file" if isinstance(error, FileNotFoundError) else "cannot be read"
+        reason = "" if isinstance(error, FileNotFoundError) else f": {error.strerror}"
+        raise UsageError(f"{file}: {what}{reason}", hint=f"name another by --policy or ${VARIABLE}") from None
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"{file}: a policy file of more than 1 MiB", hint="select tables by patterns")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        _fail(file, line, "this is not UTF-8", "save the file as UTF-8")
+
+
+def _fail(file: str, line: int, what: str, hint: str | None) -> NoReturn:
+    raise UsageError(f"{file}:{line}: {shown(what, 300)}", hint=hint) from None
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the nodes of one file.
+
+    Aliases share nodes, and what is read is nested to a fixed depth, so that no alias can make it grow.
+    """
+
+    file: str
+
+    def fail(self, node: yaml.Node, what: str, hint: str | None) -> NoReturn:
+        _fail(self.file, _line(node), what, hint)
+
+    def policies(self, root: yaml.Node | None) -> PolicySet:
+        """Return the rules of the whole file."""
+        rules: list[Rule] = []
+        entries = self.entries(root, "the file") if root is not None else {}
+        for name, (key, node) in entries.items():
+            if name not in _TOP:
+                self.fail(key, f"there is no key '{shown(name)}' at the top", _top_hint(name))
+            if name == "defaults":
+                rules.append(Rule(None, _line(key), self.settings(self.entries(node, name), "defaults")))
+            else:
+                rules += [self.rule(each) for each in self.items(node, name)]
+        _check_selectors(self.file, rules)
+        _check_complete(self.file, rules)
+        return PolicySet(tuple(rules), self.file)
+
+    def rule(self, node: yaml.Node) -> Rule:
+        """Return one rule, with its one selector."""
+        entries = self.entries(node, "a rule")
+        selecting = [name for name in entries if name in _KINDS]
+        if len(selecting) != 1:
+            what = f"a rule selects by {' and '.join(selecting)}" if selecting else "a rule selects no table"
+            self.fail(node, what, f"give it one of {', '.join(_KINDS)}; or use `defaults` for all tables")
+        _, chosen = entries.pop(selecting[0])
+        selector = self.selector(Kind(selecting[0]), chosen)
+        return Rule(selector, _line(node), self.settings(entries, str(selector)))
+
+    def selector(self, kind: Kind, node: yaml.Node) -> Selector:
+        """Return what a rule selects tables by."""
+        text = self.scalar(node, kind)
+        if kind is Kind.TABLES:
+            return Selector(kind, (text,))
+        try:
+            parts = split_name(text)
+        except UsageError as error:
+            self.fail(node, f"{kind}: {error.message}", error.hint)
+        if kind is Kind.CATALOG and len(parts) > 1:
+            self.fail(node, f"catalog: '{shown(text)}' has several parts", "use `namespace` or `table`")
+        if kind is Kind.TABLE and len(parts) < 2:
+            self.fail(node, f"table: '{shown(text)}' does not name a table", "say namespace.table")
+        if kind is not Kind.CATALOG and any(sign in text for sign in "*?[") and "`" not in text:
+            self.fail(node, f"{kind}: '{shown(text)}' is a pattern", "select by `tables`, which takes them")
+        return Selector(kind, parts)
+
+    def settings(self, entries: Mapping[str, tuple[yaml.Node, yaml.Node]], what: str) -> Mapping[str, Given]:
+        """Return the settings of a rule, section by section."""
+        found: dict[str, Given] = {}
+        for name, (key, node) in entries.items():
+            if name in ALONE:
+                found[name] = self.given(name, key, node, what)
+            elif name in SECTIONS:
+                known = [each.rpartition(".")[2] for each in BY_KEY if each.startswith(f"{name}.")]
+                for last, (key_, node_) in self.entries(node, name).items():
+                    if last not in known:
+                        what_ = f"there is no setting '{shown(last)}' in {name}"
+                        self.fail(key_, what_, hint_for(last, known))
+                    found[f"{name}.{last}"] = self.given(f"{name}.{last}", key_, node_, what)
+            else:
+                self.fail(key, f"there is no setting '{shown(name)}'", hint_for(name, (*SECTIONS, *ALONE)))
+        self.check(found)
+        return found
+
+    def given(self, name: str, key: yaml.Node, node: yaml.Node, what: str) -> Given:
+        """Return one setting, with the line of its key."""
+        written: str | list[str]
+        if isinstance(node, yaml.SequenceNode):
+            written = [self.scalar(each, name) for each in self.items(node, name)]
+        else:
+            written = self.scalar(node, name)
+        try:
+            value = BY_KEY[name].parse(written)
+        except UsageError as error:
+            self.fail(_culprit(BY_KEY[name], node), f"{name}: {error.message}", error.hint)
+        if name == "statistics.queries":
+            folder = Path(self.file).absolute().parent
+            value = tuple(str(folder / pattern) for pattern in value)
+        text = written if isinstance(written, str) else ", ".join(written) or "none"
+        return Given(value, shown(text), Source(what, self.file, _line(key)))
+
+    def check(self, found: Mapping[str, Given]) -> None:
+        """Refuse what cannot hold together within one rule."""
+        for wrong in contradictions({key: given.value for key, given in found.items()}):
+            said = wrong.said(lambda key: f"{key} {found[key].text}")
+            _fail(self.file, found[wrong.keys[0]].source.line or 1, said, wrong.hint)
+
+    def entries(self, node: yaml.Node, what: str) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        """Return the entries of a mapping by their keys; nothing at all is an empty one."""
+        if self.empty(node):
+            return {}
+        if not isinstance(node, yaml.MappingNode) or node.tag != f"{_TAG}map":
+            self.fail(node, f"{what} is {self.shape(node)}, not a mapping", "write `key: value` lines")
+        found: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key, value in node.value:
+            name = self.scalar(key, f"a key of {what}")
+            if key.tag == f"{_TAG}merge":
+                self.fail(key, "'<<' is not read here", "say it in `defaults`, or in a rule for more tables")
+            if name in found:
+                first = _line(found[name][0])
+                self.fail(key, f"'{shown(name)}' stands here again, first on line {first}", "keep one")
+            found[name] = key, value
+        return found
+
+    def items(self, node: yaml.Node, what: str) -> Sequence[yaml.Node]:
+        """Return the items of a list; nothing at all is an empty one."""
+        if self.empty(node):
+            return ()
+        if not isinstance(node, yaml.SequenceNode) or node.tag != f"{_TAG}seq":
+            self.fail(node, f"{what} is {self.shape(node)}, not a list", "begin each item with `- `")
+        return list(node.value)
+
+    def scalar(self, node: yaml.Node, what: str) -> str:
+        """Return a single value as it is written."""
+        if self.empty(node):
+            self.fail(node, f"{what} has no value", "write one, or take the key away")
+        if not isinstance(node, yaml.ScalarNode) or node.tag not in _SCALARS:
+            self.fail(
+                node, f"{what} is {self.shape(node)}, not a single value", "write plain text or a number"
+            )
+        text = str(node.value).strip()
+        if not text:
+            self.fail(node, f"{what} has no value", "write one, or take the key away")
+        return text
+
+    @staticmethod
+    def empty(node: yaml.Node) -> bool:
+        """Whether there is nothing: an empty value, `~` or `null`."""
+        return isinstance(node, yaml.ScalarNode) and node.tag == _NULL
+
+    @staticmethod
+    def shape(node: yaml.Node) -> str:
+        """Say what a node is."""
+        plain = node.tag in _SCALARS or node.tag in (f"{_TAG}map", f"{_TAG}seq", _NULL)
+        return _SHAPES[type(node)] if plain else "a value with a tag"
+
+
+def _culprit(setting: Setting, node: yaml.Node) -> yaml.Node:
+    """Return the item of a list that cannot be read by itself, or else the whole."""
+    items: Sequence[yaml.Node] = node.value if isinstance(node, yaml.SequenceNode) else ()
+    for item in items if setting.many else ():
+        try:
+            setting.parse([str(item.value).strip()])
+        except UsageError:
+            return item
+    return node
+
+
+def _top_hint(name: str) -> str:
+    if name in (*SECTIONS, *ALONE):
+        return "put it under `defaults`, or into one of the `rules`"
+    if name in _KINDS:
+        return "put it into one of the `rules`"
+    return hint_for(name, _TOP)
+
+
+def _check_selectors(file: str, rules: Sequence[Rule]) -> None:
+    """Refuse two rules with one selector that make the same setting."""
+    seen: dict[tuple[Selector, str], int] = {}
+    for rule in rules:
+        if rule.selector is None:
+            continue
+        for key, given in rule.settings.items():
+            line = given.source.line or 1
+            if (first := seen.get((rule.selector, key))) is not None:
+                _fail(file, line, f"{key} of {rule.selector} is set on line {first} already", "keep one")
+            seen[rule.selector, key] = line
+
+
+def _check_complete(file: str, rules: Sequence[Rule]) -> None:
+    """Refuse what needs another setting that nothing in the file makes."""
+    made = {key for rule in rules for key, given in rule.settings.items() if given.value != ()}
+    for key, given in _settings(rules):
+        line = given.source.line or 1
+        if (
+            key == "statistics.columns"
+            and given.value == (FROM_QUERIES,)
+            and "statistics.queries" not in made
+        ):
+            _fail(file, line, f"{key} from-queries needs files of SQL", "name some: queries: [sql/*.sql]")
+        if given.value is Strategy.Z_ORDER and "compaction.columns" not in made:
+            _fail(file, line, f"{key} z-order needs columns", "name them: columns: [a, b]")
+
+
+def _settings(rules: Sequence[Rule]) -> Iterator[tuple[str, Given]]:
+    for rule in rules:
+        yield from rule.settings.items()

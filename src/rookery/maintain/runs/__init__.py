@@ -1,0 +1,1 @@
+"""Runs: recorded, leased, watched, measured and told of."""

@@ -1,0 +1,138 @@
+"""Telling a webhook of tables in trouble; what goes wrong with that never reaches the run."""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from rookery.maintain.runs.logs import one_line
+from rookery.model import UsageError
+
+log = logging.getLogger(__name__)
+
+VARIABLE = "ROOKERY_WEBHOOK"
+ATTEMPTS = 4
+_TIMEOUT = 10.0
+_FIRST_WAIT = 1.0  # seconds; doubled each time
+REPEAT = 6 * 3600.0  # seconds until what has not changed is told again
+_TRY_AGAIN = (408, 425, 429)  # and all of 500
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A table that failed, or stays below its policy."""
+
+    table: str
+    outcome: str
+    breaches: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """An address that takes alerts as JSON. It is a secret: only its host is ever shown."""
+
+    url: str = field(repr=False)
+    wait: Callable[[float], object] = time.sleep
+    attempts: int = ATTEMPTS
+    timeout: float = _TIMEOUT
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.url)
+            good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            good = False
+        if not good:
+            raise UsageError("the webhook is no http or https address", hint=f"set {VARIABLE} to its URL")
+
+    @property
+    def host(self) -> str:
+        """The one part of the address that may be shown."""
+        return urlsplit(self.url).hostname or ""
+
+    def send(self, alert: Alert) -> bool:
+        """Send an alert, trying again for a while; return whether it was taken."""
+        body = msgspec.json.encode(_clean(alert))
+        trouble: str | None = None
+        for attempt in range(self.attempts):
+            if attempt:
+                self.wait(_FIRST_WAIT * 2 ** (attempt - 1))
+            trouble, again = self._post(body)
+            if trouble is None:
+                return True
+            if not again:
+                break
+        log.warning("the webhook at %s did not take an alert: %s", self.host, trouble)
+        return False
+
+    def _post(self, body: bytes) -> tuple[str | None, bool]:
+        """What went wrong, if anything, and whether another attempt may mend it."""
+        headers = {"Content-Type": "application/json", "User-Agent": "rookery"}
+        try:
+            request = urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310
+            with _OPENER.open(request, timeout=self.timeout):
+                return None, False
+        except urllib.error.HTTPError as error:
+            error.close()
+            return f"HTTP {error.code}", error.code >= 500 or error.code in _TRY_AGAIN
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            return type(reason).__name__, True
+        except Exception as error:  # noqa: BLE001  # an alert must not end the run that it tells of
+            return type(error).__name__, False
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A webhook that moved must be set anew: the alert would be sent on as a GET, without its body."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def _clean(alert: Alert) -> Alert:
+    error = None if alert.error is None else one_line(alert.error)
+    return Alert(alert.table, alert.outcome, tuple(map(one_line, alert.breaches)), error)
+
+
+class Alerts:
+    """Decides what is told: trouble that is new, has another outcome, or has lasted for long."""
+
+    def __init__(self, webhook: Webhook | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._webhook = webhook
+        self._clock = clock
+        self._told: dict[str, tuple[str, float]] = {}
+        self._lock = threading.Lock()
+
+    def trouble(self, alert: Alert) -> bool:
+        """Tell of a table in trouble, unless it was told lately; return whether it was."""
+        if self._webhook is None:
+            return False
+        now = self._clock()
+        with self._lock:
+            outcome, when = self._told.get(alert.table, ("", -REPEAT))
+            if outcome == alert.outcome and now - when < REPEAT:
+                return False
+        if not self._webhook.send(alert):
+            return False  # and tried again with the next evaluation
+        with self._lock:
+            self._told[alert.table] = (alert.outcome, now)
+        return True
+
+    def well(self, table: str) -> None:
+        """Forget what was told of a table: its next trouble is new."""
+        with self._lock:
+            self._told.pop(table, None)

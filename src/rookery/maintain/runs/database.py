@@ -1,0 +1,102 @@
+"""Opening the databases that hold history and leases, and saying plainly when they fail."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, MetaData, create_engine, event, inspect
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+from rookery.maintain.runs.logs import one_line
+from rookery.model import CatalogError, UsageError
+from rookery.tables import home
+
+HISTORY_VARIABLE = "ROOKERY_HISTORY"
+_BUSY = 30.0  # seconds that SQLite waits for another writer
+
+
+class DatabaseError(CatalogError):
+    """A database that history or leases are kept in cannot be opened, read or written."""
+
+
+def history_url(given: str | None = None) -> str:
+    """Where history is kept: as said, else `$ROOKERY_HISTORY`, else SQLite in Rookery's home."""
+    return given or os.environ.get(HISTORY_VARIABLE) or f"sqlite:///{home() / 'history.db'}"
+
+
+def open_engine(url: str, *, own: bool = True) -> Engine:
+    """Return an engine for a URL; *own* is false for a database that is another's, such as a catalog's."""
+    parsed = _parsed(url)
+    arguments: dict[str, Any] = {}
+    sqlite = parsed.get_backend_name() == "sqlite"
+    if sqlite:
+        arguments["timeout"] = float(str(parsed.query.get("timeout", _BUSY)))
+        if own:  # another's that is away must not seem to be there, and empty
+            _make_folder(parsed)
+    try:
+        engine = create_engine(parsed, connect_args=arguments, pool_pre_ping=not sqlite, hide_parameters=True)
+    except (ImportError, NoSuchModuleError) as error:
+        raise UsageError(
+            f"a {parsed.drivername} database cannot be opened: {one_line(str(error))}",
+            hint="install the driver that SQLAlchemy names, or leave --history out",
+        ) from error
+    if sqlite and own:
+        event.listen(engine, "connect", _write_ahead)
+    return engine
+
+
+def _parsed(url: str) -> URL:
+    try:
+        return make_url(url)
+    except (ArgumentError, ValueError) as error:  # it quotes what it was given, which may be a password
+        raise UsageError(
+            "the address of the history database is not a database URL",
+            hint="say sqlite:////path/history.db or postgresql+driver://user@host/database",
+        ) from error
+
+
+def _make_folder(url: URL) -> None:
+    if url.database and url.database != ":memory:" and not url.database.startswith("file:"):
+        with suppress(OSError):  # opening the file says it better
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _write_ahead(connection: Any, _: object) -> None:
+    """Let readers read while one writes; a file that cannot be written is still good for reading."""
+    with suppress(Exception):
+        connection.execute("PRAGMA journal_mode=WAL").close()
+
+
+def make_tables(engine: Engine, metadata: MetaData) -> None:
+    """Make the tables that are missing; of two that do so at once, both succeed."""
+    with told(engine):
+        if not _missing(engine, metadata):
+            return
+        try:
+            metadata.create_all(engine)
+        except SQLAlchemyError:
+            if _missing(engine, metadata):  # else another process was quicker
+                raise
+
+
+def _missing(engine: Engine, metadata: MetaData) -> bool:
+    return not set(metadata.tables) <= set(inspect(engine).get_table_names())
+
+
+@contextmanager
+def told(engine: Engine) -> Iterator[None]:
+    """Say in one line, with no password, what a database complains of."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        cause = getattr(error, "orig", None) or error
+        where = engine.url.render_as_string(hide_password=True).partition("?")[0]
+        raise DatabaseError(
+            f"{where}: {one_line(str(cause)) or type(cause).__name__}",
+            hint="check that it can be reached and written; --history names another for history",
+        ) from error

@@ -1,0 +1,343 @@
+"""Watching tables: which are due, several at once, each by one run at a time, until told to stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+from rookery.maintain.facts.staleness import Freshness
+from rookery.maintain.policies.policy import Policy
+from rookery.maintain.policies.times import is_due, show_duration, show_schedule
+from rookery.maintain.runs.alerts import Alert, Alerts
+from rookery.maintain.runs.history import History
+from rookery.maintain.runs.leases import Lease, Leases, LeaseTakenError
+from rookery.maintain.runs.logs import one_line
+from rookery.maintain.runs.patience import PATIENCE, Patience
+from rookery.maintain.runs.recording import Record, recorded
+from rookery.maintain.status import TableStatus
+from rookery.maintain.steps.orphans import NAME as ORPHANS
+from rookery.maintain.steps.refresh import NAME as REFRESH
+from rookery.maintain.steps.step import Outcome, TableRun
+from rookery.model import RookeryError, TableName
+
+log = logging.getLogger(__name__)
+
+INTERVAL = 300.0  # seconds
+JOBS = 2
+_LONGEST_REST = 6 * 3600.0  # seconds that a table is left alone if runs do nothing for it
+
+
+class TableGoneError(RookeryError):
+    """A table is there no more."""
+
+
+class Verdict(StrEnum):
+    """What became of a table that was looked at."""
+
+    WITHIN = "within policy"
+    DONE = "maintained"
+    BELOW = "below policy"  # after its run
+    FAILED = "failed"
+    QUIET = "quiet hours"
+    RESTING = "resting"  # runs did nothing for it lately
+    TAKEN = "taken"  # by another watcher
+    STOPPED = "stopped"
+    GONE = "gone"
+
+
+_TROUBLE = (Verdict.FAILED, Verdict.BELOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A table as it was found: what it is leased by, what is wanted of it, and how it stands."""
+
+    name: TableName
+    key: str
+    policy: Policy
+    status: TableStatus
+
+
+@dataclass(frozen=True, slots=True)
+class TableResult:
+    """What became of one table."""
+
+    table: str
+    verdict: Verdict
+    cause: str | None = None
+    breaches: tuple[str, ...] = ()
+    error: str | None = None
+    seconds: float = 0.0
+
+
+class Site(Protocol):
+    """What a watcher asks of a lake, from threads; calls raise `TableGoneError` and `CatalogError`."""
+
+    def prepare(self) -> None:
+        """Read what may have changed since the last evaluation, such as policies."""
+
+    def find(self) -> Sequence[TableName]:
+        """Return the tables to watch."""
+
+    def answers(self) -> bool:
+        """Whether the catalog can be reached."""
+
+    def look(self, name: TableName) -> Seen:
+        """Return a table as it is now."""
+
+    def maintain(self, seen: Seen, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+        """Do what is due, and return what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often, how many at once, and how long an unreachable catalog is waited for; in seconds."""
+
+    interval: float = INTERVAL
+    jobs: int = JOBS
+    patience: float = PATIENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Why a table is due, and whether that is the schedule of its statistics."""
+
+    cause: str
+    scheduled: bool = False
+
+
+def due(
+    seen: Seen,
+    last_refresh: Callable[[], float | None],
+    last_orphans: Callable[[], float | None],
+    now: float,
+) -> Due | None:
+    """Return why a table is due; nothing if it is not.
+
+    Orphan files show in no metadata: they are looked for as often as they may be old.
+    """
+    if seen.status.breaches:
+        return Due("; ".join(seen.status.breaches))
+    every = seen.policy.statistics.every
+    stale = seen.status.statistics.freshness is Freshness.STALE
+    if every is not None and stale and is_due(every, last_refresh(), now):
+        return Due(f"every {show_schedule(every)}", scheduled=True)
+    age = seen.policy.orphans.older_than
+    if age is not None and is_due(age, last_orphans(), now):
+        return Due(f"orphan files are looked for every {show_duration(age)}")
+    return None
+
+
+def hastened(policy: Policy) -> Policy:
+    """The policy by which any change makes statistics stale: what a schedule asks for."""
+    return replace(policy, statistics=replace(policy.statistics, health=1.0, snapshots=1))
+
+
+class Watcher:
+    """Evaluates tables again and again. `stop` may be called from a signal handler or another thread."""
+
+    def __init__(
+        self,
+        site: Site,
+        history: History,
+        leases: Leases,
+        pace: Pace = Pace(),  # noqa: B008  # frozen
+        alerts: Alerts | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], object] | None = None,
+    ) -> None:
+        self._site, self._history, self._leases = site, history, leases
+        self._pace = pace
+        self._alerts = alerts or Alerts(None)
+        self._clock, self._timer = clock, timer
+        self._stopping = threading.Event()
+        self._wait = wait or self._stopping.wait
+        self._lock = threading.Lock()
+        self._statuses: dict[str, TableStatus] = {}
+        self._rests: dict[str, tuple[int, float]] = {}  # runs that did nothing, and until when to rest
+        self.patiently = Patience(
+            site.answers, pace.patience, timer=timer, wait=self._wait, stopping=self._stopping.is_set
+        )
+        self._alive = timer()
+
+    def stop(self) -> None:
+        """Begin no table any more; those under way end after their step."""
+        self._stopping.set()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping.is_set()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether evaluations come as often as they should."""
+        return self._timer() - self._alive < 2 * self._pace.interval + self._pace.patience + 60
+
+    def statuses(self) -> list[TableStatus]:
+        """Return the last status of each table."""
+        with self._lock:
+            return [self._statuses[name] for name in sorted(self._statuses)]
+
+    def once(self) -> list[TableResult]:
+        """Evaluate all tables once; raise if the catalog cannot be reached."""
+        names = self._begin()
+        with ThreadPoolExecutor(self._pace.jobs, "rookery-watch") as pool:
+            return list(pool.map(self._table, names))
+
+    def run(self) -> None:
+        """Evaluate all tables at every interval, until told to stop.
+
+        A table that is still at work when its time comes again is not begun anew.
+        """
+        working: dict[str, Future[TableResult]] = {}
+        pool = ThreadPoolExecutor(self._pace.jobs, "rookery-watch")
+        try:
+            while not self.stopping:
+                working = {name: future for name, future in working.items() if not future.done()}
+                for name in self._begin_or_say():
+                    if str(name) not in working:
+                        working[str(name)] = pool.submit(self._table, name, True)
+                self._wait(self._pace.interval)
+        finally:
+            self._stopping.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _begin(self) -> Sequence[TableName]:
+        self._alive = self._timer()
+        self.patiently.renew()
+        self._site.prepare()
+        names = self.patiently(self._site.find)
+        known = set(map(str, names))
+        with self._lock:
+            self._statuses = {name: seen for name, seen in self._statuses.items() if name in known}
+            self._rests = {name: rest for name, rest in self._rests.items() if name in known}
+        return names
+
+    def _begin_or_say(self) -> Sequence[TableName]:
+        try:
+            return self._begin()
+        except RookeryError as error:
+            log.error("%s", error, extra={"error": one_line(str(error))})
+            return ()
+
+    def _table(self, name: TableName, looping: bool = False) -> TableResult:
+        """Look at a table, do what is due, and tell of trouble; never raises."""
+        started = self._timer()
+        try:
+            result = self._evaluated(name, looping)
+        except TableGoneError:
+            log.warning("%s is there no more", name, extra={"table": str(name)})
+            result = TableResult(str(name), Verdict.GONE)
+        except LeaseTakenError as error:
+            log.info("%s: %s", name, error, extra={"table": str(name)})
+            result = TableResult(str(name), Verdict.TAKEN)
+        except RookeryError as error:
+            result = TableResult(str(name), Verdict.FAILED, error=one_line(str(error)))
+        except Exception as error:  # other tables must go on
+            log.debug("%s failed", name, exc_info=True)
+            said = one_line(f"{type(error).__name__}: {error}")
+            result = TableResult(str(name), Verdict.FAILED, error=said)
+        result = replace(result, seconds=self._timer() - started)
+        self._tell(result)
+        return result
+
+    def _evaluated(self, name: TableName, looping: bool) -> TableResult:
+        table = str(name)
+        if self.stopping:
+            return TableResult(table, Verdict.STOPPED)
+        seen = self._look(name)
+        now = self._clock()
+        found = self._due(seen, now)
+        if found is None:
+            return TableResult(table, Verdict.WITHIN)
+        if any(hours.covers(now) for hours in seen.policy.quiet_hours):
+            return TableResult(table, Verdict.QUIET, found.cause, seen.status.breaches)
+        if looping and self._timer() < self._rests.get(table, (0, 0.0))[1]:
+            return TableResult(table, Verdict.RESTING, found.cause, seen.status.breaches)
+        with self._leases.hold(seen.key) as lease:
+            seen = self._look(name)  # another may have maintained it since
+            found = self._due(seen, now)
+            if found is None:
+                return TableResult(table, Verdict.WITHIN)
+            return self._maintained(seen, found, lease)
+
+    def _look(self, name: TableName) -> Seen:
+        seen = self.patiently(lambda: self._site.look(name))
+        with self._lock:
+            self._statuses[str(name)] = seen.status
+        return seen
+
+    def _due(self, seen: Seen, now: float) -> Due | None:
+        name = str(seen.name)
+        return due(
+            seen,
+            lambda: self._history.last_done(name, REFRESH),
+            lambda: self._history.last_looked(name, ORPHANS),
+            now,
+        )
+
+    def _maintained(self, seen: Seen, found: Due, lease: Lease) -> TableResult:
+        table, cause = str(seen.name), found.cause
+        wanted = replace(seen, policy=hastened(seen.policy)) if found.scheduled else seen
+        log.info("%s is due: %s", table, cause, extra={"table": table, "cause": cause})
+
+        def stop() -> bool:
+            return self.stopping or lease.lost
+
+        try:
+            run = recorded(
+                self._history, table, cause, lambda record: self._site.maintain(wanted, cause, stop, record)
+            )
+        except Exception:
+            self._rest(table, helped=False)
+            raise
+        after = self._look(seen.name)  # one that is gone is not a failure
+        self._rest(table, helped=any(step.outcome is Outcome.DONE for step in run.steps))
+        error = next((step.error for step in run.steps if step.error), None)
+        if run.outcome is Outcome.FAILED:
+            return TableResult(table, Verdict.FAILED, cause, after.status.breaches, error or "a step failed")
+        if run.outcome is Outcome.STOPPED:
+            return TableResult(table, Verdict.STOPPED, cause, after.status.breaches)
+        idle = run.outcome is Outcome.NOT_NEEDED
+        verdict = Verdict.BELOW if after.status.breaches else Verdict.WITHIN if idle else Verdict.DONE
+        return TableResult(table, verdict, cause, after.status.breaches)
+
+    def _rest(self, table: str, helped: bool) -> None:
+        """Leave a table alone for longer and longer while runs do nothing for it."""
+        with self._lock:
+            if helped:
+                self._rests.pop(table, None)
+                return
+            times = self._rests.get(table, (0, 0.0))[0] + 1
+            length = min(self._pace.interval * 2 ** min(times, 20), _LONGEST_REST)
+            self._rests[table] = times, self._timer() + length
+
+    def _tell(self, result: TableResult) -> None:
+        facts: Mapping[str, object] = {
+            "table": result.table,
+            "outcome": result.verdict.value,
+            "cause": result.cause,
+            "seconds": round(result.seconds, 3),
+            "breaches": result.breaches or None,
+            "error": result.error,
+        }
+        if result.verdict in _TROUBLE:
+            said = result.error or "; ".join(result.breaches)
+            log.error("%s %s: %s", result.table, result.verdict.value, said, extra=facts)
+            with suppress(Exception):  # a lost alert was said; the run goes on
+                self._alerts.trouble(Alert(result.table, result.verdict.value, result.breaches, result.error))
+            return
+        if result.verdict in (Verdict.DONE, Verdict.WITHIN):
+            self._alerts.well(result.table)
+        level = logging.INFO if result.verdict in (Verdict.DONE, Verdict.STOPPED) else logging.DEBUG
+        log.log(level, "%s %s", result.table, result.verdict.value, extra=facts)

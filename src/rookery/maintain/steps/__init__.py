@@ -1,0 +1,1 @@
+"""The steps of the pipeline, one a module, and what they share."""

@@ -1,0 +1,178 @@
+"""Rewriting data files: small and large ones to the target size, with rows deleted, in order if wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rookery.maintain.facts.layout import deleted_share
+from rookery.maintain.facts.layout import sizes_of as right_sizes
+from rookery.maintain.policies.policy import Compaction, Policy, Strategy
+from rookery.maintain.steps.disorder import disorder
+from rookery.maintain.steps.packing import Sizes, chosen
+from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
+from rookery.maintain.steps.verify import as_planned, same_rows
+from rookery.maintain.survey import Survey, partition_numbers
+from rookery.maintain.words import counted
+from rookery.model import UsageError, column_named, in_bytes
+from rookery.model.names import quote_part
+from rookery.spark.procedures import call
+
+NAME = "rewrite data files"
+_PARTIAL = "partial-progress."
+_MOST_FILES = "max-files-to-rewrite"
+# What is rewritten is committed bit by bit where it is much, so that an interrupted run has not been in vain.
+_BYTES_A_COMMIT, _MOST_COMMITS = 10 << 30, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which files would be rewritten, and why."""
+
+    files: NDArray[np.int64]
+    too_many_deletes: int
+    everything: bool
+
+
+def sizes_of(survey: Survey, policy: Policy) -> Sizes:
+    """Which sizes are good ones: as the policy says, or the table."""
+    right = right_sizes(survey.table.table.properties, policy)
+    if right.small >= right.target:
+        raise UsageError(
+            f"all files of {in_bytes(right.target)} would count as small below {in_bytes(right.small)}",
+            hint="set compaction.small-size below compaction.target-size",
+        )
+    return Sizes(right.target, right.small, right.large, policy.compaction.min_files)
+
+
+def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Choice:
+    """Say which files Iceberg would rewrite."""
+    forced = deleted_share(survey) >= policy.compaction.delete_ratio
+    groups = partition_numbers(survey.files, survey.table.table.spec().spec_id)
+    taken = chosen(survey.numbers("size"), groups, sizes_of(survey, policy), forced, all_files=everything)
+    return Choice(taken, int(forced[taken].sum()), everything)
+
+
+def plan(look: Look) -> Plan | Idle:
+    """Say which files are to be rewritten."""
+    survey, wanted = look.survey, look.policy.compaction
+    if wanted.strategy is Strategy.NONE:
+        return Idle("the policy wants no compaction")
+    if not survey.files.num_rows:
+        return Idle("the table has no files")
+    order = _sort_order(survey, wanted)
+    depth = disorder(survey, wanted)
+    everything = depth is not None and depth > wanted.most_overlap
+    found = choose(survey, look.policy, everything=everything)
+    if not len(found.files):
+        return Idle("files are of the right size, and few of their rows are deleted")
+    sizes = survey.numbers("size")[found.files]
+    most, left = _within(sizes, look.policy.limits.bytes)
+    if not most:
+        return Idle(
+            f"a file to be rewritten is larger than the limit of {in_bytes(look.policy.limits.bytes)} a run"
+        )
+    options = dict(sizes_of(survey, look.policy).options())
+    size = int(np.sort(sizes)[::-1][:most].sum())
+    options |= {"delete-ratio-threshold": repr(wanted.delete_ratio), f"{_PARTIAL}enabled": "true"}
+    options |= {f"{_PARTIAL}max-commits": str(min(size // _BYTES_A_COMMIT + 1, _MOST_COMMITS))}
+    options |= {"rewrite-all": "true"} if everything else {}
+    options |= {_MOST_FILES: str(most)} if left else {}
+    return Plan(
+        _why(found, depth, left),
+        most,
+        size,
+        {"options": options, "order": order, "strategy": _STRATEGIES[wanted.strategy], "limited": left > 0},
+    )
+
+
+_STRATEGIES = {Strategy.BIN_PACK: "binpack", Strategy.SORT: "sort", Strategy.Z_ORDER: "sort"}
+
+
+def _why(found: Choice, depth: float | None, left: int) -> str:
+    count = len(found.files)
+    if found.everything:
+        why = f"files overlap {depth:.1f} deep in their order"
+    else:
+        misfits = count - found.too_many_deletes
+        parts = [f"{counted(misfits, 'file')} too small or too large"] if misfits else []
+        if found.too_many_deletes:
+            parts.append(f"{counted(found.too_many_deletes, 'file')} with too many deleted rows")
+        why = "; ".join(parts)
+    return why + (f"; the limit leaves {left:,} for the next run" if left else "")
+
+
+def _within(sizes: NDArray[np.int64], limit: int | None) -> tuple[int, int]:
+    """How many files may be rewritten whichever Iceberg takes, and how many that leaves."""
+    if limit is None or int(sizes.sum()) <= limit:
+        return len(sizes), 0
+    most = int(np.searchsorted(np.cumsum(np.sort(sizes)[::-1]), limit, side="right"))
+    return most, len(sizes) - most
+
+
+def _sort_order(survey: Survey, wanted: Compaction) -> str | None:
+    """The order in the words of the procedure; none for the table's own."""
+    if wanted.strategy is Strategy.BIN_PACK:
+        return None
+    fields = survey.table.fields()
+    names = [".".join(map(quote_part, column_named(fields, name).parts)) for name in wanted.columns]
+    if wanted.strategy is Strategy.Z_ORDER:
+        if not names:
+            raise UsageError("z-order needs columns", hint="list them under compaction.columns")
+        return f"zorder({', '.join(names)})"
+    if not names and survey.table.table.sort_order().is_unsorted:
+        raise UsageError(
+            f"{survey.table.name} has no order to sort by",
+            hint="list columns under compaction.columns, or ALTER TABLE … WRITE ORDERED BY",
+        )
+    return ", ".join(f"{name} ASC NULLS FIRST" for name in names) or None
+
+
+def run(look: Look, planned: Plan) -> Ran:
+    """Rewrite; what is left out is tried again in one commit, so that Java says why.
+
+    With partial progress Iceberg's own commits may overtake each other, and it keeps failures to its log.
+    """
+    options = planned.details["options"]
+    first = _call(look, planned, options)
+    left = planned.files - first["files"]
+    if left <= 0:
+        return Ran(first["files"], first["bytes"])
+    once = {key: value for key, value in options.items() if not key.startswith(_PARTIAL)}
+    once |= {_MOST_FILES: str(left)} if planned.details["limited"] else {}
+    second = _call(look, planned, once)
+    return Ran(
+        first["files"] + second["files"],
+        first["bytes"] + second["bytes"],
+        (f"{counted(second['files'], 'file')} took a second attempt",) if second["files"] else (),
+    )
+
+
+def _call(look: Look, planned: Plan, options: Mapping[str, str]) -> dict[str, int]:
+    order = planned.details["order"]
+    answer = call(
+        look.subject.spark(),
+        look.subject.name,
+        "rewrite_data_files",
+        strategy=planned.details["strategy"],
+        **({"sort_order": order} if order else {}),
+        options=options,
+    )[0]
+    return {
+        "files": int(answer["rewritten_data_files_count"]),
+        "bytes": int(answer["rewritten_bytes_count"] or 0),
+    }
+
+
+def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+    """See that the rows are the same, and the files those that were planned."""
+    said = same_rows(before, after)
+    if not said:
+        as_planned(planned, ran, "files")
+    return said
+
+
+STEP = Step(NAME, (), ("files", "small files", "bytes"), plan, run, verify)

@@ -1,0 +1,49 @@
+"""How far files are from being sorted: how many of a partition lie over one another, as bounds tell it.
+
+Unlike the depth that status shows, what no sorting could mend does not count: files that hold one value
+alone, and files whose bounds are the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rookery.maintain.facts.sort_order import sort_status, spans
+from rookery.maintain.policies.policy import Compaction, Strategy
+from rookery.maintain.survey import Survey
+from rookery.model import Field, column_named
+
+
+def disorder(survey: Survey, wanted: Compaction) -> float | None:
+    """Return how deep files overlap in the order that a policy wants; None where bounds do not tell."""
+    field = _leading(survey, wanted)
+    return None if field is None else depth(survey, field)
+
+
+def _leading(survey: Survey, wanted: Compaction) -> Field | None:
+    """The first column of the order; along a z-order's columns files overlap by design."""
+    if wanted.strategy is not Strategy.SORT:
+        return None
+    if wanted.columns:
+        return column_named(survey.table.fields(), wanted.columns[0])
+    status = sort_status(survey)
+    if status is None or status.column is None:
+        return None
+    return column_named(survey.table.fields(), status.column)
+
+
+def depth(survey: Survey, field: Field) -> float | None:
+    """Return how many files of its partition cover the point where a file begins, in the mean."""
+    groups, lower, upper = spans(survey, field)
+    if not len(groups):
+        return None
+    wide = lower < upper
+    mendable = np.unique(np.stack([groups, lower, upper], axis=1)[wide], axis=0)
+    if not len(mendable):
+        return 1.0
+    # Between two ranks lies a gap; a file covers the gaps from its first rank to its last.
+    width = int(mendable[:, 2].max()) + 1
+    starts = np.sort(mendable[:, 0] * width + mendable[:, 1])
+    ends = np.sort(mendable[:, 0] * width + mendable[:, 2])
+    covering = np.searchsorted(starts, starts, "right") - np.searchsorted(ends, starts, "right")
+    return float(covering.mean())

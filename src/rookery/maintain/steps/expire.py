@@ -1,0 +1,153 @@
+"""Expiring snapshots: what a retention lets go, with the files that nothing else names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rookery.collect.analyze import analyze
+from rookery.collect.statistics import is_registered
+from rookery.maintain.steps.referenced import content, counts, listed, statistics_paths
+from rookery.maintain.steps.refresh import choice_of
+from rookery.maintain.steps.retained import Retention, Rule, retention, rule_of
+from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, VerificationError
+from rookery.maintain.steps.verify import nothing_missing, others_came
+from rookery.maintain.words import counted
+from rookery.spark.procedures import Moment, call
+from rookery.tables.iceberg import IcebergTable
+
+NAME = "expire snapshots"
+GC_ENABLED = "gc.enabled"
+_KINDS = {
+    "data": "deleted_data_files_count",
+    "position": "deleted_position_delete_files_count",
+    "equality": "deleted_equality_delete_files_count",
+    "manifests": "deleted_manifest_files_count",
+    "lists": "deleted_manifest_lists_count",
+    "statistics": "deleted_statistics_files_count",
+}
+
+
+def collects_garbage(table: IcebergTable) -> bool:
+    """Whether files of the table may be deleted: not where others share them."""
+    return table.table.properties.get(GC_ENABLED, "true").lower() != "false"
+
+
+def plan(look: Look) -> Plan | Idle:
+    """Say which snapshots go, and what goes with them."""
+    table, wanted = look.survey.table, look.policy.snapshots
+    rule = rule_of(wanted, look.now_ms)
+    if rule is None:
+        return Idle("snapshots are kept for ever")
+    if not collects_garbage(table):
+        return Idle(f"{GC_ENABLED} is false: its files may be shared")
+    gone = retention(table.table.metadata, rule)
+    if not gone.snapshots and not gone.refs:
+        return Idle(f"no snapshot of {len(table.snapshots):,} is past the retention")
+    kinds, size = _files(table, gone)
+    return Plan(
+        _why(gone, wanted.keep_last),
+        sum(kinds.values()),
+        size,
+        {
+            "older_than": rule.older_than_ms,
+            "keep_last": rule.keep_last,
+            "snapshots": gone.snapshots,
+            "refs": gone.refs,
+            "kinds": kinds,
+            "statistics_first": _would_lose_statistics(look, gone),
+        },
+    )
+
+
+def _why(gone: Retention, keep_last: int) -> str:
+    snapshots = f"{counted(len(gone.snapshots), 'snapshot')} past the retention (the last {keep_last:,} stay)"
+    refs = f"; refs past their age: {', '.join(gone.refs)}" if gone.refs else ""
+    return snapshots + refs
+
+
+def _files(table: IcebergTable, gone: Retention) -> tuple[dict[str, int], int]:
+    """Count the files that only these snapshots name, by kind, and add up their bytes."""
+    stay = table.snapshots.keys() - set(gone.snapshots)
+    lists, manifests = listed(table, gone.snapshots)
+    kept_lists, kept = listed(table, stay)
+    alone = [manifest for path, manifest in manifests.items() if path not in kept]
+    files = content(table, alone)
+    if files.num_rows:
+        still = content(table, kept.values())["path"].combine_chunks()
+        files = files.filter(pc.invert(pc.is_in(files["path"], value_set=still)))
+    statistics = statistics_paths(table, set(gone.snapshots))
+    others = statistics_paths(table, stay)
+    doomed = {path: size for path, size in statistics.items() if path not in others}
+    kinds = {
+        **counts(files),
+        "manifests": len(alone),
+        "lists": len(lists - kept_lists),
+        "statistics": len(doomed),
+    }
+    size = _sum(files["size"]) + sum(each.manifest_length for each in alone) + sum(doomed.values())
+    return kinds, size
+
+
+def _sum(sizes: pa.ChunkedArray) -> int:
+    return int(np.asarray(sizes.to_numpy(), np.int64).sum())
+
+
+def _would_lose_statistics(look: Look, gone: Retention) -> bool:
+    """Whether statistics go with the old snapshots while the current one has none of its own."""
+    survey = look.survey
+    if survey.snapshot is None:
+        return False
+    registered = {file.snapshot_id for file in survey.table.table.metadata.statistics}
+    state = survey.state
+    if state is not None and is_registered(survey.table, survey.snapshot, state):
+        return False
+    described = {state.index.snapshot_id} if state is not None and state.thetas else set()
+    return bool((registered | described).intersection(gone.snapshots))
+
+
+def run(look: Look, planned: Plan) -> Ran:
+    """Register what would be lost, then expire."""
+    subject, notes = look.subject, tuple[str, ...]()
+    spark = subject.spark()
+    if planned.details["statistics_first"]:
+        analyze(spark, look.survey.table, look.survey.store, choice_of(look))
+        notes = ("the statistics of the current snapshot were registered first",)
+    answer = call(
+        spark,
+        subject.name,
+        "expire_snapshots",
+        older_than=Moment(planned.details["older_than"]),
+        retain_last=planned.details["keep_last"],
+        stream_results=True,
+    )[0]
+    kinds = {kind: int(answer[column] or 0) for kind, column in _KINDS.items()}
+    return Ran(sum(kinds.values()), planned.bytes, notes, {"kinds": kinds})
+
+
+def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+    """See that the planned snapshots are gone, no others, and that nothing is missing."""
+    doomed = set(planned.details["snapshots"])
+    then, now = before.survey.table.snapshots.keys(), after.survey.table.snapshots.keys()
+    rule = Rule(planned.details["older_than"], planned.details["keep_last"], after.now_ms)
+    left = doomed.intersection(retention(after.survey.table.table.metadata, rule).snapshots)
+    if left:  # others may have put a branch or a tag upon one, by which it stays; then it is not among these
+        raise VerificationError(
+            f"{counted(len(left), 'snapshot')} that should have expired stayed", hint="run it again"
+        )
+    nothing_missing(after)
+    if others_came(before, after) or then - doomed - now:
+        return ("others have committed at the same time",)
+    if ran.details["kinds"] != planned.details["kinds"]:
+        return (
+            f"Iceberg deleted {_told(ran.details['kinds'])}; planned were {_told(planned.details['kinds'])}",
+        )
+    return ()
+
+
+def _told(kinds: dict[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count) or "nothing"
+
+
+STEP = Step(NAME, (), ("snapshots",), plan, run, verify)

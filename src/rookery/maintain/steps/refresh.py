@@ -1,0 +1,147 @@
+"""Refreshing statistics and indexes: when the policy says so, and after files were rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rookery.collect.analyze import analyze
+from rookery.collect.choose import Choice
+from rookery.collect.declare import declare
+from rookery.collect.statistics import is_registered
+from rookery.maintain.facts.reasons import reasons
+from rookery.maintain.facts.sights import sights
+from rookery.maintain.facts.staleness import staleness
+from rookery.maintain.policies.policy import FROM_QUERIES, WantedIndex
+from rookery.maintain.policies.queried import queried_columns
+from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, VerificationError
+from rookery.maintain.survey import Survey, survey
+from rookery.maintain.words import counted
+from rookery.model import UsageError, column_named
+from rookery.sketch.typing import SKETCHED, base_type
+from rookery.spark.procedures import ConflictError
+
+NAME = "refresh statistics"
+REWRITES = ("rewrite data files", "rewrite deletes", "rewrite manifests")
+
+
+def choice_of(look: Look) -> Choice:
+    """Which columns the policy wants; where its queries name none of the table's, all."""
+    wanted, table = look.policy.statistics, look.survey.table
+    if wanted.columns != (FROM_QUERIES,) and not wanted.queries:
+        return Choice(wanted.columns)
+    return Choice(queried_columns(wanted.queries, table.name, table.fields()))
+
+
+def plan(look: Look) -> Plan | Idle:
+    """Say why statistics are to be refreshed, and how much is to be read."""
+    found = look.survey
+    if found.snapshot is None or not found.files.num_rows:
+        return Idle("the table has no rows")
+    missing = tuple(missing_indexes(look))
+    why = list(_why(look, missing))
+    if not why:
+        return Idle("statistics and indexes are as the policy wants them")
+    fresh = _unread(found)
+    return Plan(
+        "; ".join(why),
+        fresh[0],
+        fresh[1],
+        {"indexes": tuple((each.kind, each.column) for each in missing), "snapshot": found.snapshot.id},
+    )
+
+
+def _why(look: Look, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
+    found = look.survey
+    held = look.standing
+    yield from reasons(staleness(held), sights(found, held.line), look.policy)
+    rewritten = [step for step in REWRITES if step in look.done]
+    if rewritten and look.policy.statistics.after_compaction:
+        yield "files were rewritten by this run"
+    if missing:
+        yield f"{counted(len(missing), 'index', 'indexes')} missing"
+    elif _indexes_behind(found):
+        yield "indexes do not cover all files"
+    if found.state is not None and (lacking := _columns_lacking(look)):
+        yield f"{counted(lacking, 'column')} not collected yet"
+
+
+def _columns_lacking(look: Look) -> int:
+    """How many of the columns that the policy names are not collected."""
+    found, names = look.survey, choice_of(look).columns
+    assert found.state is not None
+    known = found.state.index.types
+    columns = [each for each in found.table.fields() if any(_below(each.name, name) for name in names)]
+    return sum(each.id not in known and base_type(each.type) in SKETCHED for each in columns)
+
+
+def _below(column: str, name: str) -> bool:
+    return column == name or column.startswith(f"{name}.")
+
+
+def missing_indexes(look: Look) -> Iterator[WantedIndex]:
+    """Yield the indexes of the policy that are not declared."""
+    if not look.policy.indexes:
+        return
+    table, store = look.survey.table, look.survey.store
+    declared = store.declared(str(table.table.metadata.table_uuid)).indexes
+    there = {(index.kind.value, index.field_id) for index in declared}
+    for wanted in look.policy.indexes:
+        if (wanted.kind, column_named(table.fields(), wanted.column).id) not in there:
+            yield wanted
+
+
+def _indexes_behind(found: Survey) -> bool:
+    """Whether an index lacks some file that statistics know; files that are new to both are their matter."""
+    if found.fileset is None or found.state is None:
+        return False
+    declared = found.store.declared(str(found.table.table.metadata.table_uuid)).typed(found.table.fields())
+    fields = {field.id for field in found.table.fields()}
+    known = len(found.fileset) - found.fileset.fresh
+    for index in declared.indexes:
+        if index.field_id in fields:
+            covered = {number for place in found.fileset.having(index) for number in place.numbers.tolist()}
+            if len(covered) < known:
+                return True
+    return False
+
+
+def _unread(found: Survey) -> tuple[int, int]:
+    """The files that no state describes, and their bytes."""
+    assert found.fileset is not None
+    known = len(found.fileset) - found.fileset.fresh
+    return found.fileset.fresh, int(found.numbers("size")[known:].sum())
+
+
+def run(look: Look, planned: Plan) -> Ran:
+    """Declare what is missing, then collect."""
+    table, store = look.survey.table, look.survey.store
+    notes = []
+    for kind, column in planned.details["indexes"]:
+        try:
+            declare(table, store, kind, column)
+        except UsageError as error:  # a bitmap of too many values: the rest is worth having all the same
+            notes.append(f"no {kind} index on {column}: {error}")
+    outcome = analyze(look.subject.spark(), table, store, choice_of(look))
+    return Ran(outcome.files_to_read, outcome.bytes_to_read, tuple(notes))
+
+
+def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+    """See that the statistics of the snapshot that was analysed are registered, and say what ours say."""
+    table = after.survey.table
+    snapshot = table.snapshots.get(planned.details["snapshot"])
+    if snapshot is None:
+        return ("the snapshot has expired since",)
+    if after.survey.snapshot is not None and after.survey.snapshot.id != snapshot.id:
+        return ("others have committed at the same time",)
+    state = survey(table, after.survey.store).state
+    if state is None or not is_registered(table, snapshot, state):
+        if table.table.schema().schema_id != before.survey.table.table.schema().schema_id:
+            raise ConflictError(f"the schema of {table.name} has changed meanwhile", hint="run it again")
+        raise VerificationError(
+            f"the statistics of snapshot {snapshot.id} are not registered",
+            hint="`rookery analyze` tries again",
+        )
+    return ()
+
+
+STEP = Step(NAME, (), (), plan, run, verify)

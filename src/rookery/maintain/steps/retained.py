@@ -1,0 +1,105 @@
+"""Which snapshots a retention keeps: what Iceberg's `RemoveSnapshots` would decide, from metadata alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
+
+from rookery.maintain.policies.policy import Snapshots
+
+MAIN = "main"
+_MAX_REF_AGE = "history.expire.max-ref-age-ms"
+_FOR_EVER = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What matters of a snapshot: its parent, and when it was written."""
+
+    parent: int | None
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A retention: what is younger stays, and of each branch so many snapshots whatever their age."""
+
+    older_than_ms: int
+    keep_last: int
+    now_ms: int  # by which the refs' own ages are counted
+
+
+def rule_of(wanted: Snapshots, now_ms: int) -> Rule | None:
+    """Return the retention that a policy asks for; none where snapshots are kept for ever."""
+    if wanted.keep_for is None:
+        return None
+    older_than = now_ms - int(wanted.keep_for.total_seconds() * 1000)
+    return Rule(older_than, max(wanted.keep_last, 1), now_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What goes: snapshots by id, the oldest first, and branches and tags by name."""
+
+    snapshots: tuple[int, ...]
+    refs: tuple[str, ...]
+
+
+def retention(metadata: TableMetadata, rule: Rule) -> Retention:
+    """Return which snapshots and refs of a table go."""
+    links = {
+        each.snapshot_id: Link(each.parent_snapshot_id, each.timestamp_ms) for each in metadata.snapshots
+    }
+    stated = metadata.properties.get(_MAX_REF_AGE)
+    return expired(links, metadata.refs, rule, int(stated) if stated else _FOR_EVER)
+
+
+def expired(
+    links: Mapping[int, Link], refs: Mapping[str, SnapshotRef], rule: Rule, max_ref_age_ms: int = _FOR_EVER
+) -> Retention:
+    """Return which of these snapshots and refs go."""
+    kept_refs = {
+        name: ref for name, ref in refs.items() if name == MAIN or _young(ref, links, rule, max_ref_age_ms)
+    }
+    kept = {ref.snapshot_id for ref in kept_refs.values()}
+    referenced = set(kept)
+    for ref in kept_refs.values():
+        if ref.snapshot_ref_type is SnapshotRefType.BRANCH:
+            kept |= _of_branch(ref, links, rule)
+            referenced |= {number for number, _ in _ancestors(ref.snapshot_id, links)}
+    kept |= {
+        number
+        for number, link in links.items()
+        if number not in referenced and link.timestamp_ms >= rule.older_than_ms
+    }
+    gone = sorted(links.keys() - kept, key=lambda number: (links[number].timestamp_ms, number))
+    return Retention(tuple(gone), tuple(sorted(refs.keys() - kept_refs.keys())))
+
+
+def _young(ref: SnapshotRef, links: Mapping[int, Link], rule: Rule, max_ref_age_ms: int) -> bool:
+    """Whether a ref stays; one whose snapshot is gone does not."""
+    link = links.get(ref.snapshot_id)
+    most = ref.max_ref_age_ms if ref.max_ref_age_ms is not None else max_ref_age_ms
+    return link is not None and rule.now_ms - link.timestamp_ms <= most
+
+
+def _of_branch(ref: SnapshotRef, links: Mapping[int, Link], rule: Rule) -> set[int]:
+    """The snapshots that a branch keeps, by its own words or by the rule, up to the first that goes."""
+    age = ref.max_snapshot_age_ms
+    oldest = rule.now_ms - age if age is not None else rule.older_than_ms
+    least = ref.min_snapshots_to_keep if ref.min_snapshots_to_keep is not None else rule.keep_last
+    kept: set[int] = set()
+    for number, link in _ancestors(ref.snapshot_id, links):
+        if len(kept) >= least and link.timestamp_ms < oldest:
+            break
+        kept.add(number)
+    return kept
+
+
+def _ancestors(number: int | None, links: Mapping[int, Link]) -> Iterator[tuple[int, Link]]:
+    while number is not None and number in links:
+        yield number, links[number]
+        number = links[number].parent

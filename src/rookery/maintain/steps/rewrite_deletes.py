@@ -1,0 +1,96 @@
+"""Rewriting deletes: position deletes in fewer files, and those that apply to nothing removed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rookery.maintain.facts.layout import LARGE_SHARE, SMALL_SHARE, number_of
+from rookery.maintain.steps.compact import NAME as COMPACT
+from rookery.maintain.steps.packing import Sizes, chosen
+from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
+from rookery.maintain.steps.verify import as_planned, same_rows
+from rookery.maintain.survey import POSITION, PUFFIN, Survey, partition_numbers
+from rookery.maintain.words import counted
+from rookery.spark.dangling import remove_deletes
+from rookery.spark.procedures import call
+
+NAME = "rewrite deletes"
+TARGET_PROPERTY, TARGET = "write.delete.target-file-size-bytes", 64 << 20
+
+
+def sizes_of(survey: Survey, min_files: int) -> Sizes:
+    """Which sizes of position delete files are good ones."""
+    target = number_of(survey.table.table.properties, TARGET_PROPERTY, TARGET)
+    return Sizes(target, int(target * SMALL_SHARE), int(target * LARGE_SHARE), min_files)
+
+
+def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.int64]:
+    """Return the sizes of the position delete files among *deletes* that Iceberg would rewrite."""
+    files = deletes.filter(
+        pc.and_(pc.equal(deletes["content"], POSITION), pc.not_equal(deletes["format"], PUFFIN))
+    )
+    sizes = np.asarray(files["size"].to_numpy(), np.int64)
+    taken = chosen(sizes, partition_numbers(files, None), sizes_of(survey, min_files))
+    return sizes[taken]
+
+
+def plan(look: Look) -> Plan | Idle:
+    """Say which deletes are to be removed, and which rewritten."""
+    survey, wanted = look.survey, look.policy.deletes
+    if not survey.deletes.num_rows:
+        return Idle("there are no deletes")
+    loose = survey.dangling if wanted.dangling else survey.deletes.slice(0, 0)
+    keys = _keys(loose)
+    gone = set(keys)
+    left = survey.deletes.filter(pa.array([key not in gone for key in _keys(survey.deletes)], pa.bool_()))
+    small = scattered(survey, left, wanted.min_files)
+    why = [f"{counted(len(keys), 'delete')} of no data file that is there"] if keys else []
+    why += [f"{counted(len(small), 'small position delete file')}"] if len(small) else []
+    if not why:
+        return Idle("deletes are few, and all of them apply")
+    size = int(small.sum()) + _size(loose)
+    details = {"dangling": tuple(keys), "small": len(small)}
+    return Plan("; ".join(why), len(keys) + len(small), size, details)
+
+
+def _keys(deletes: pa.Table) -> list[tuple[str, int]]:
+    offsets = deletes["content_offset"].fill_null(-1).to_pylist()
+    return list(zip(deletes["path"].to_pylist(), offsets, strict=True))
+
+
+def _size(deletes: pa.Table) -> int:
+    """Deletion vectors share a file: of each, its own part counts."""
+    own = pc.coalesce(deletes["content_size"], deletes["size"])
+    return int(pc.sum(own).as_py() or 0)
+
+
+def run(look: Look, planned: Plan) -> Ran:
+    """Remove what applies to nothing, then rewrite what is small."""
+    spark, name = look.subject.spark(), look.subject.name
+    removed = rewritten = size = 0
+    if planned.details["dangling"]:
+        assert look.survey.snapshot is not None
+        removed = remove_deletes(spark, name, look.survey.snapshot.id, planned.details["dangling"])
+    if planned.details["small"]:
+        options = dict(sizes_of(look.survey, look.policy.deletes.min_files).options())
+        answer = call(spark, name, "rewrite_position_delete_files", options=options)[0]
+        rewritten, size = int(answer["rewritten_delete_files_count"]), int(answer["rewritten_bytes_count"])
+    return Ran(removed + rewritten, size or planned.bytes, (), {"removed": removed, "rewritten": rewritten})
+
+
+def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+    """See that the rows are the same, and the files those that were planned."""
+    said = same_rows(before, after)
+    if said or ran.files == planned.files:
+        return said
+    if before.survey.table.format_version > 2:
+        # There Iceberg turns old deletes to deletion vectors, all of them.
+        return (f"Iceberg rewrote {ran.details['rewritten']:,} delete files to deletion vectors",)
+    as_planned(planned, ran, "delete files")
+    return said
+
+
+STEP = Step(NAME, (COMPACT,), ("delete files",), plan, run, verify)

@@ -1,0 +1,70 @@
+"""Rewriting manifests: many small ones to few of the target size."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from rookery.maintain.facts.layout import MANIFEST_SIZE, MANIFEST_SIZE_PROPERTY, number_of
+from rookery.maintain.steps.compact import NAME as COMPACT
+from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
+from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
+from rookery.maintain.steps.verify import as_planned, same_rows
+from rookery.maintain.words import counted
+from rookery.model import in_bytes
+from rookery.spark.procedures import call
+from rookery.tables.iceberg.manifest_list import Manifest
+
+NAME = "rewrite manifests"
+
+
+def plan(look: Look) -> Plan | Idle:
+    """Say which manifests are to be rewritten; Iceberg takes all of a partition spec together."""
+    most = look.policy.manifests.most_small
+    target = number_of(look.survey.table.table.properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
+    by_spec: defaultdict[int, list[Manifest]] = defaultdict(list)
+    for manifest in look.survey.manifests:
+        by_spec[manifest.partition_spec_id].append(manifest)
+    small = {
+        spec: sum(each.manifest_length < target / 2 for each in found) for spec, found in by_spec.items()
+    }
+    specs = [spec for spec in sorted(by_spec) if small[spec] > most and _taken(by_spec[spec], target)]
+    if not specs:
+        return Idle(f"{counted(sum(small.values()), 'small manifest')}; {most:,} may be")
+    taken = [manifest for spec in specs for manifest in _taken(by_spec[spec], target)]
+    count = sum(small[spec] for spec in specs)
+    return Plan(
+        f"{counted(count, 'manifest')} below half of {in_bytes(target)}; {most:,} may be",
+        len(taken),
+        sum(manifest.manifest_length for manifest in taken),
+        {"specs": tuple(specs)},
+    )
+
+
+def _taken(manifests: Sequence[Manifest], target: int) -> list[Manifest]:
+    """The manifests that Iceberg would rewrite: of data, of deletes, or of both."""
+    found: list[Manifest] = []
+    for content in (0, 1):
+        mine = [manifest for manifest in manifests if manifest.content == content]
+        if len(mine) > 1 or sum(manifest.manifest_length for manifest in mine) > target:
+            found += mine
+    return found
+
+
+def run(look: Look, planned: Plan) -> Ran:
+    """Rewrite the manifests, one partition spec after the other."""
+    answers: list[Mapping[str, int]] = []
+    for spec in planned.details["specs"]:
+        answers += call(look.subject.spark(), look.subject.name, "rewrite_manifests", spec_id=spec)
+    return Ran(sum(int(answer["rewritten_manifests_count"]) for answer in answers), planned.bytes)
+
+
+def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+    """See that the rows are the same, and the manifests those that were planned."""
+    said = same_rows(before, after)
+    if not said:
+        as_planned(planned, ran, "manifests")
+    return said
+
+
+STEP = Step(NAME, (COMPACT, DELETES), ("manifests",), plan, run, verify)

@@ -1,0 +1,154 @@
+"""What must be true after a step: the same rows, and nothing gone that any snapshot names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rookery.maintain.policies.policy import Verify
+from rookery.maintain.steps.referenced import bare, reached, statistics_paths
+from rookery.maintain.steps.step import Look, Plan, Ran, VerificationError
+from rookery.maintain.words import counted
+from rookery.model import Snapshot, TableName
+from rookery.spark.procedures import what_java_means
+from rookery.storage import list_folder, shown
+from rookery.tables.iceberg import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REPLACE = "replace"
+_HASH = "sum(cast(xxhash64(to_json(struct({}))) AS decimal(38, 0)))"
+
+
+def rewritten(before: Look, after: Look) -> list[tuple[int, int]]:
+    """Return the stretches of rewrites since a step began: the snapshot before each, and its last.
+
+    Other commits between them may change rows; a rewrite never does.
+    """
+    base = before.survey.snapshot
+    stretches: list[tuple[int, int]] = []
+    last: int | None = None
+    for snapshot in _since(before, after):
+        if snapshot.operation != REPLACE:
+            last = None
+            continue
+        if last is None:
+            last = snapshot.id
+            stretches.append((snapshot.id, snapshot.id))
+        if snapshot.parent_id is not None:
+            stretches[-1] = (snapshot.parent_id, last)
+    assert base is not None or not stretches
+    return [(first, last) for first, last in stretches if first in after.survey.table.snapshots]
+
+
+def others_came(before: Look, after: Look) -> bool:
+    """Whether others have committed rows, or moved the table elsewhere, since a step began."""
+    base = before.survey.snapshot
+    came = _since(before, after)
+    ends = came[-1].parent_id if came else (base.id if base is not None else None)
+    current = after.survey.snapshot
+    moved = not came and current is not None and base is not None and current.id != base.id
+    return (
+        moved
+        or ends != (base.id if base is not None else None)
+        or any(snapshot.operation != REPLACE for snapshot in came)
+    )
+
+
+def _since(before: Look, after: Look) -> list[Snapshot]:
+    """The snapshots that have come since, the newest first."""
+    base, current = before.survey.snapshot, after.survey.snapshot
+    if current is None:
+        return []
+    known = before.survey.table.snapshots
+    found = []
+    for snapshot in after.survey.table.ancestors(current):
+        if (base is not None and snapshot.id == base.id) or snapshot.id in known:
+            break
+        found.append(snapshot)
+    return found
+
+
+def same_rows(before: Look, after: Look) -> tuple[str, ...]:
+    """See that rewrites have changed no row; return what should be said."""
+    stretches = rewritten(before, after)
+    spark = before.subject.spark() if stretches else None
+    for first, last in stretches:
+        assert spark is not None
+        columns = _lasting(after.survey.table, first, last) if before.policy.verify is Verify.ROWS else ()
+        found = [rows_at(spark, before.subject.name, each, columns) for each in (first, last)]
+        if found[0] != found[1]:
+            raise VerificationError(
+                f"the rewrite up to snapshot {last} has changed the rows: {_told(found[0])} before, "
+                f"{_told(found[1])} after",
+                hint=roll_back(before.subject.name, first),
+            )
+    return ("others have committed at the same time",) if others_came(before, after) else ()
+
+
+def _lasting(table: IcebergTable, first: int, last: int) -> tuple[str, ...]:
+    """The columns that two snapshots share: each is read by the schema that it was written with."""
+    schemas, current = table.table.schemas(), table.table.schema()
+    sets = []
+    for number in (first, last):
+        found = table.table.snapshot_by_id(number)
+        schema = current
+        if found is not None and found.schema_id is not None:
+            schema = schemas.get(found.schema_id, current)
+        sets.append({(field.field_id, field.name, str(field.field_type)) for field in schema.fields})
+    return tuple(name for _, name, _ in sorted(set.intersection(*sets)))
+
+
+def as_planned(planned: Plan, ran: Ran, what: str) -> None:
+    """See that Iceberg has rewritten what was planned."""
+    if ran.files != planned.files:
+        raise VerificationError(
+            f"Iceberg rewrote {ran.files:,} {what}; planned were {planned.files:,}",
+            hint="the rows are the same; look at the snapshot's summary before you go on",
+        )
+
+
+def rows_at(
+    spark: SparkSession, name: TableName, snapshot_id: int, columns: Sequence[str]
+) -> tuple[int, Any]:
+    """Count the rows of a snapshot, and add up a hash of each by some columns, where there are any."""
+    frame = spark.read.option("versionAsOf", snapshot_id).table(str(name))
+    try:
+        if not columns:
+            return frame.count(), None
+        hashed = _HASH.format(", ".join(f"`{column.replace('`', '``')}`" for column in columns))
+        found = frame.selectExpr("count(*) AS n", f"{hashed} AS hash").collect()[0]
+        return int(found["n"]), found["hash"]
+    except Exception as error:  # Spark and py4j wrap whatever Java throws
+        raise what_java_means(error, f"reading snapshot {snapshot_id} of {name}") from error
+
+
+def _told(rows: tuple[int, Any]) -> str:
+    return f"{rows[0]:,} rows" + (f" with the hash {rows[1]}" if rows[1] is not None else "")
+
+
+def roll_back(name: TableName, snapshot_id: int) -> str:
+    """The hint that says how to undo a rewrite."""
+    inside = ".".join(name.identifier)
+    return f"undo it: CALL {name.catalog}.system.rollback_to_snapshot('{inside}', {snapshot_id})"
+
+
+def nothing_missing(after: Look) -> None:
+    """See that every file in the table's folder that snapshots or statistics name is there."""
+    table, store = after.survey.table, after.survey.store
+    there = {bare(file.location) for file in list_folder(table.location, store.io_properties)}
+    lost = _named_inside(table) - there
+    if lost:  # others may have deleted them by right since the table was loaded
+        lost &= _named_inside(after.subject.load()[0])
+    if lost:
+        raise VerificationError(
+            f"{counted(len(lost), 'file')} of {table.name} not there any more, {shown(min(lost))} among them",
+            hint="restore them from a backup, or roll back to a snapshot that can be read",
+        )
+
+
+def _named_inside(table: IcebergTable) -> set[str]:
+    folder = bare(table.location) + "/"
+    names = (*reached(table, table.snapshots).paths(), *statistics_paths(table))
+    return {path for path in map(bare, names) if path.startswith(folder)}
