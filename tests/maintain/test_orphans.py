@@ -15,7 +15,7 @@ import pytest
 
 from rookery.api.lake import Lake
 from rookery.maintain.policies.policy import CleanUp
-from rookery.maintain.steps import orphans
+from rookery.maintain.steps import clean_up, orphans
 from rookery.maintain.steps.step import Idle, Plan
 from rookery.model import UsageError
 from rookery.storage import local_path
@@ -107,6 +107,45 @@ def test_old_metadata_of_the_same_table_is_an_orphan(lake: Lake, table: str) -> 
     mine = json.dumps({"table-uuid": str(lake.load(table).metadata.table_uuid)}).encode()
     old = plant(folder, "metadata/00000-mine.metadata.json", 9 * DAY, mine)
     assert found(lake, table) == {str(old)}
+
+
+def test_a_later_state_than_the_catalog_knows_is_no_orphan(lake: Lake, table: str) -> None:
+    """The table may stand in another catalog too, and be ahead there."""
+    folder, metadata = folder_of(lake, table), lake.load(table).metadata
+    later = {"table-uuid": str(metadata.table_uuid), "last-updated-ms": metadata.last_updated_ms + 1}
+    plant(folder, "metadata/00009-later.metadata.json", 9 * DAY, json.dumps(later).encode())
+    plant(folder, "data/of-later.parquet", 9 * DAY)
+    with pytest.raises(UsageError, match="a later state of the table"):
+        found(lake, table)
+    with lake.load(table).transaction() as change:  # now it is the catalog that is ahead
+        change.set_properties({"a": "b"})
+    assert len(found(lake, table)) == 2
+
+
+def test_links_are_not_followed_to_what_they_name(lake: Lake, table: str, tmp_path: Path) -> None:
+    """By another name a file that is needed would look like one that is not."""
+    folder = folder_of(lake, table)
+    (folder / "alias").symlink_to(folder / "data")
+    plant(tmp_path, "another/precious.parquet", 9 * DAY)
+    (folder / "data" / "shared").symlink_to(tmp_path / "another")
+    (folder / "data" / "one.parquet").symlink_to(tmp_path / "another" / "precious.parquet")
+    assert found(lake, table) == set()
+
+
+def test_clean_up_leaves_shared_files_alone(lake: Lake, table: str) -> None:
+    folder = folder_of(lake, table)
+    stray = plant(folder, "metadata/1-old.stats", 9 * DAY)
+    planned = clean_up.plan(look_of(lake, table))
+    assert isinstance(planned, Plan)
+    assert [local_path(file.location) for file in planned.details["files"]] == [str(stray)]
+    other = json.dumps({"table-uuid": "00000000-0000-0000-0000-000000000001"}).encode()
+    theirs = plant(folder, "metadata/00000-x.metadata.json", 0, other)
+    with pytest.raises(UsageError, match="another table has kept its metadata"):
+        clean_up.plan(look_of(lake, table))
+    theirs.unlink()
+    with lake.load(table).transaction() as change:
+        change.set_properties({"gc.enabled": "false"})
+    assert isinstance(clean_up.plan(look_of(lake, table)), Idle)
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from rookery.api.lake import Lake, connect
-from rookery.api.watch import leases_of
+from rookery.api.watch import check_catalog, leases_of
 from rookery.maintain.pipeline import maintain_table, refuse, steps_named
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.runs.history import History
+from rookery.maintain.runs.leases import Leases
 from rookery.maintain.runs.patience import PATIENCE, Patience
-from rookery.maintain.runs.recording import Record, recorded
+from rookery.maintain.runs.recording import recorded
 from rookery.maintain.steps.step import Outcome, StepReport, Subject, TableRun
+from rookery.maintain.words import one_line
 from rookery.model import RookeryError, Sheet, SheetReport, TableName, in_bytes
 
 if TYPE_CHECKING:
@@ -128,16 +131,27 @@ def maintain(
     for table in found:
         if table.policy is not None:
             refuse(table.policy, forced=yes)
-    kept = None if dry_run else History(history)
-    try:
+    with ExitStack() as stack:
+        book = None
+        if not dry_run:
+            kept = History(history)
+            stack.callback(kept.close)
+            leases = leases_of(lake, kept)
+            stack.callback(leases.close)
+            book = _Book(kept, leases)
         runs = []
         for table in found:
             tell(str(table.name))
-            runs.append(_maintained(lake, table, order, kept))
+            runs.append(_maintained(lake, table, order, book))
         return MaintainReport(tuple(runs), dry_run)
-    finally:
-        if kept is not None:
-            kept.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Book:
+    """Where runs are recorded, and tables leased."""
+
+    history: History
+    leases: Leases
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +167,7 @@ class _Table:
 def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet) -> list[_Table]:
     """Return the tables that patterns name; one that a pattern happens upon may be broken, or gone by now."""
     named = {name: pattern for pattern in patterns for name in lake.find(pattern)}
+    check_catalog(lake, named)
     found = []
     for name, pattern in named.items():
         try:
@@ -162,25 +177,32 @@ def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet) -> list[_T
         except RookeryError as error:
             if not any(sign in pattern for sign in "*?["):
                 raise
-            found.append(_Table(name, error=error.message))
+            found.append(_Table(name, error=_said(error)))
     return found
 
 
-def _maintained(lake: Lake, table: _Table, order: Order, history: History | None) -> TableRun:
+def _maintained(lake: Lake, table: _Table, order: Order, book: _Book | None) -> TableRun:
     if table.policy is None:
         return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=table.error)
-    subject = subject_of(lake, table.name, table.policy, order)
-
-    def work(record: Record | None = None) -> TableRun:
-        return maintain_table(subject, only=order.only, dry_run=order.dry_run, cause=ASKED_FOR, record=record)
-
+    run = partial(
+        maintain_table,
+        subject_of(lake, table.name, table.policy, order),
+        only=order.only,
+        dry_run=order.dry_run,
+        cause=ASKED_FOR,
+    )
     try:
-        if history is None:
-            return work()
-        with leases_of(lake, history).hold(table.key):
-            return recorded(history, str(table.name), ASKED_FOR, work)
+        if book is None:
+            return run()
+        with book.leases.hold(table.key) as lease:
+            work = partial(run, stop=lambda: lease.lost)
+            return recorded(book.history, str(table.name), ASKED_FOR, lambda record: work(record=record))
     except RookeryError as error:
-        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=error.message)
+        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=_said(error))
+
+
+def _said(error: RookeryError) -> str:
+    return one_line(error.message if error.hint is None else f"{error.message} ({error.hint})")
 
 
 def subject_of(lake: Lake, name: TableName, policy: Policy, order: Order) -> Subject:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from rookery.api.lake import Lake
 from rookery.api.status_sheets import details_of, overview, parts_of
 from rookery.maintain.policies.choosing import PolicySet
+from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.status import TableStatus, table_status
+from rookery.maintain.words import one_line
 from rookery.model import RookeryError, Sheet, SheetReport, TableName
 
 ALL = "*"
@@ -54,17 +56,19 @@ def status(
     clock: Callable[[], float] = time.time,
 ) -> StatusReport:
     """Return how the tables stand that the patterns name; no data is read, and no Spark is started."""
-    chosen = policies or PolicySet()
+    chosen = find_policies() if policies is None else policies
     found: list[TableStatus] = []
     failed: list[Failure] = []
     names = dict.fromkeys(name for pattern in patterns or (ALL,) for name in lake.find(pattern))
     for name in names:
         try:
             found.append(status_of(lake, name, chosen, columns=columns, now=clock()))
-        except RookeryError as error:
+        except Exception as error:  # one that is broken is not to hide the others
             if len(names) == 1:
                 raise
-            failed.append(Failure(str(name), str(error)))
+            known = isinstance(error, RookeryError)
+            said = str(error) if known else f"{type(error).__name__}: {error}"
+            failed.append(Failure(str(name), one_line(said)))
     found.sort(key=lambda each: (each.score.total, each.table))
     return StatusReport(tuple(found), tuple(failed))
 

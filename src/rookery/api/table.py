@@ -16,6 +16,7 @@ from rookery.api.lake import Lake, connect
 from rookery.api.status import StatusReport, status_of
 from rookery.api.where import Where, bind
 from rookery.maintain.policies.choosing import PolicySet
+from rookery.maintain.policies.policy_file import find_policies
 from rookery.model import Snapshot, TableName, UsageError
 from rookery.read.rows import count_rows, make_request, read_table, result_schema
 from rookery.store import Store
@@ -42,7 +43,8 @@ class TableHandle:
 
     def status(self, *, columns: bool = True, policies: PolicySet | None = None) -> StatusReport:
         """Return how the table stands: its statistics, who sees them, how it lies, what is below policy."""
-        found = status_of(self.lake, self.name, policies or PolicySet(), now=time.time(), columns=columns)
+        chosen = find_policies() if policies is None else policies
+        found = status_of(self.lake, self.name, chosen, now=time.time(), columns=columns)
         return StatusReport((found,))
 
     def indexes(self) -> indexing.IndexReport:

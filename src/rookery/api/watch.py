@@ -8,9 +8,10 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import CatalogType
@@ -25,6 +26,7 @@ from rookery.maintain.runs.database import DatabaseError, open_engine
 from rookery.maintain.runs.history import History, Tally
 from rookery.maintain.runs.leases import Leases
 from rookery.maintain.runs.metrics import MetricsServer, render
+from rookery.maintain.runs.patience import PATIENCE, Patience
 from rookery.maintain.runs.recording import Record
 from rookery.maintain.runs.watch import Pace, Seen, TableGoneError, TableResult, Verdict, Watcher
 from rookery.maintain.status import table_status
@@ -53,7 +55,10 @@ class WatchReport(SheetReport):
     def has_findings(self) -> bool:  # type: ignore[override]
         """Whether a table failed, or stays below its policy."""
         trouble = (Verdict.FAILED, Verdict.BELOW)
-        return self.error is not None or any(table.verdict in trouble for table in self.tables)
+        return self.error is not None or any(
+            table.verdict in trouble or (table.verdict is Verdict.STOPPED and table.breaches)
+            for table in self.tables
+        )
 
     def sheets(self) -> Sequence[Sheet]:
         """One sheet; a table that is within its policy is only counted."""
@@ -85,6 +90,7 @@ class LakeSite:
         patterns: Sequence[str] = (),
         policy: str | os.PathLike[str] | None = None,
         *,
+        patience: float = PATIENCE,
         clock: Callable[[], float] = time.time,
         spark: Callable[[], SparkSession] | None = None,
     ) -> None:
@@ -93,6 +99,7 @@ class LakeSite:
         self._policy = policy
         self._policies = find_policies(policy)
         self._said: str | None = None  # of a policy file that turned bad
+        self._patience = patience
         self._clock = clock
         self._start = spark or lake.spark
         self._session: SparkSession | None = None
@@ -119,12 +126,9 @@ class LakeSite:
     def check(self) -> None:
         """Refuse a pattern that means nothing now, and names of other catalogs."""
         for pattern in self._patterns:
-            for name in self._lake.find(pattern):
-                if name.catalog != self._lake.name:
-                    raise UsageError(
-                        f"{name} is of another catalog than {self._lake.name}",
-                        hint=f"watch it with --catalog {name.catalog}",
-                    )
+            names = self._lake.find(pattern)
+            check_catalog(self._lake, names)
+            for name in names:
                 if not _is_glob(pattern):
                     self._lake.load(name)
 
@@ -163,9 +167,9 @@ class LakeSite:
 
     def maintain(self, seen: Seen, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
         """Run the pipeline on a table."""
-        subject = Subject(
-            seen.name, lambda: self._lake.open(seen.name), self._spark, seen.policy, self._clock
-        )
+        patiently = Patience(self._lake.answers, self._patience)
+        load = partial(patiently, partial(self._lake.open, seen.name))
+        subject = Subject(seen.name, load, self._spark, seen.policy, self._clock)
         return maintain_table(subject, cause=cause, stop=stop, record=record)
 
     def _spark(self) -> SparkSession:
@@ -189,6 +193,15 @@ def _is_glob(pattern: str) -> bool:
     return any(sign in pattern for sign in "*?[")
 
 
+def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:
+    """Refuse tables of another catalog: neither Spark nor the leases would be theirs."""
+    for name in names:
+        if name.catalog != lake.name:
+            raise UsageError(
+                f"{name} is of another catalog than {lake.name}", hint=f"say --catalog {name.catalog}"
+            )
+
+
 def leases_of(lake: Lake, history: History) -> Leases:
     """The leases of a lake: in the catalog's own database if it has one, else beside the history."""
     if lake.config.type is CatalogType.SQL:
@@ -206,16 +219,22 @@ def watch(
     pace: Pace | None = None,
     metrics: tuple[str, int] | None = None,
     webhook: str | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
 ) -> WatchReport:
     """Keep tables within their policies: once, or until a signal says to stop."""
-    site = LakeSite(lake, patterns, policy)
+    pace = pace or Pace()
+    start = partial(lake.spark, master=master, conf=conf)
+    site = LakeSite(lake, patterns, policy, patience=pace.patience, spark=start)
     stopped = threading.Event()
     alerts = Alerts(Webhook(webhook, stopped.wait) if webhook else None)
     kept = History(history)
     kept.close_interrupted()
-    watcher = Watcher(site, kept, leases_of(lake, kept), pace or Pace(), alerts)
+    leases = leases_of(lake, kept)
+    watcher = Watcher(site, kept, leases, pace, alerts)
     with ExitStack() as stack:
         stack.callback(kept.close)
+        stack.callback(leases.close)
         stack.enter_context(_signals(watcher, stopped))
         if metrics is not None:
             server = MetricsServer(
@@ -249,7 +268,7 @@ def _scraped(watcher: Watcher, history: History) -> Callable[[], str]:
             last = history.tally()
         except DatabaseError as error:
             log.warning("history could not be read: %s", error)
-        return render(watcher.statuses(), last)
+        return render(watcher.statuses(), last, watcher.unreadable())
 
     return text
 

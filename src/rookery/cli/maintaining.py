@@ -8,7 +8,7 @@ import typer
 
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import plain, show, talk
-from rookery.cli.settings import PolicyFile, Waiting, settings_of
+from rookery.cli.settings import PolicyFile, Waiting, seconds_of, settings_of
 from rookery.cli.statistics import pairs
 
 
@@ -41,7 +41,6 @@ def maintain(
     other table; the exit code is then 1. A run that was interrupted is finished by the next.
     """
     from rookery.api.maintain import maintain as run  # brings PyIceberg
-    from rookery.maintain.policies.times import parse_duration
 
     settings = settings_of(context)
     report = run(
@@ -52,7 +51,7 @@ def maintain(
         yes=yes,
         policy=policy,
         history=history,
-        patience=parse_duration(patience).total_seconds(),
+        patience=seconds_of(patience),
         master=master,
         conf=pairs(conf or []),
         tell=lambda said: talk().print(plain(said), style="dim"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rookery.model import UsageError
 from rookery.storage import scheme_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,16 @@ class Settings:
     def properties_for(self, *locations: str) -> Mapping[str, str]:
         """Return the catalog's properties if some location is a URL, which may need its credentials."""
         return self.lake().properties if any(map(scheme_of, locations)) else {}
+
+
+def seconds_of(patience: str) -> float:
+    """Return how long to wait, in seconds."""
+    from rookery.maintain.policies.times import parse_duration  # which the other commands need not pay for
+
+    found = parse_duration(patience).total_seconds()
+    if found < 0:
+        raise UsageError(f"{patience} cannot be waited", hint="say --patience 60s, or 0s for not at all")
+    return found
 
 
 def settings_of(context: typer.Context) -> Settings:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rookery.cli.history import HistoryUrl
-from rookery.cli.render import show
+from rookery.cli.render import plain, show, talk
 from rookery.cli.settings import Output, PolicyFile, settings_of
 
 
@@ -35,6 +35,9 @@ def status(
     settings = settings_of(context)
     report = look(settings.lake(), patterns or ("*",), policies=find_policies(policy), columns=columns)
     if settings.output is Output.PROMETHEUS:
-        sys.stdout.write(render(report.tables, tally(history) or ()))
+        for failure in report.failed:
+            talk().print(f"[bold red]error:[/] {plain(f'{failure.table}: {failure.error}')}")
+        unreadable = [failure.table for failure in report.failed]
+        sys.stdout.write(render(report.tables, tally(history) or (), unreadable))
         raise typer.Exit(1 if report.has_findings else 0)
     show(report, settings)

@@ -8,7 +8,8 @@ import typer
 
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import show
-from rookery.cli.settings import PolicyFile, Waiting, settings_of
+from rookery.cli.settings import PolicyFile, Waiting, seconds_of, settings_of
+from rookery.cli.statistics import pairs
 from rookery.model import UsageError
 
 
@@ -41,6 +42,10 @@ def watch(
         str, typer.Option("--log-format", metavar="text|json", help="How to write the log.")
     ] = "text",
     patience: Waiting = "60s",
+    master: Annotated[str | None, typer.Option(help="Spark's master; local by default.")] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")
+    ] = None,
 ) -> None:
     """Keep tables within their policies, until told to stop by SIGTERM or Ctrl-C.
 
@@ -57,9 +62,9 @@ def watch(
     settings = settings_of(context)
     if log_format not in list(LogFormat):
         raise UsageError(f"there is no log format '{log_format}'", hint="say text or json")
-    interval, wait = parse_duration(every).total_seconds(), parse_duration(patience).total_seconds()
-    if interval <= 0 or wait < 0 or jobs < 1:
-        raise UsageError("--every and --jobs must be above zero, --patience not below", hint="leave them out")
+    interval, wait = parse_duration(every).total_seconds(), seconds_of(patience)
+    if interval <= 0 or jobs < 1:
+        raise UsageError("--every and --jobs must be above zero", hint="leave them out")
     address = parse_address(metrics) if metrics is not None else None
     with logging_to(None, LogFormat(log_format)):
         report = keep(
@@ -71,6 +76,8 @@ def watch(
             pace=Pace(interval, jobs, wait),
             metrics=address,
             webhook=webhook,
+            master=master,
+            conf=pairs(conf or []),
         )
     if once:
         show(report, settings)

@@ -71,7 +71,7 @@ def register(
     io_properties: Mapping[str, str],
 ) -> None:
     """Write the statistics file of a snapshot and register it; blobs of other writers go along."""
-    location = f"{table.location}/metadata/{snapshot.id}-{uuid.uuid4()}.stats"
+    location = f"{table.metadata_folder}/{snapshot.id}-{uuid.uuid4()}.stats"
     ours = _current(table, snapshot, state)
     with Writer(location, io_properties=io_properties) as writer:
         for field_id in ours:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 from rookery.maintain.steps import compact, refresh, rewrite_deletes, rewrite_manifests
+from rookery.maintain.steps.expire import expirable
 from rookery.maintain.steps.step import Idle, Look, Plan
+from rookery.maintain.words import counted
 from rookery.model import RookeryError
 
 # Those that plan from what a survey has at hand. Orphans and left-overs come of every failure, and wait for
@@ -18,12 +21,15 @@ _PLANS: tuple[Callable[[Look], Plan | Idle], ...] = (
 )
 
 
-def breaches(look: Look, expirable: int) -> tuple[str, ...]:
+_SLACK = 0.1  # of the time that snapshots are kept: one more is past it with every commit
+
+
+def breaches(look: Look) -> tuple[str, ...]:
     """Return what is below the policy, a line each."""
-    return tuple(_found(look, expirable))
+    return tuple(_found(look))
 
 
-def _found(look: Look, expirable: int) -> Iterator[str]:
+def _found(look: Look) -> Iterator[str]:
     for plan in _PLANS:
         try:
             planned = plan(look)
@@ -32,5 +38,6 @@ def _found(look: Look, expirable: int) -> Iterator[str]:
             continue
         if isinstance(planned, Plan):
             yield planned.why
-    if expirable:
-        yield f"{expirable:,} snapshots are past their time"
+    kept = look.policy.snapshots.keep_for
+    if kept is not None and (overdue := expirable(look, late=max(kept * _SLACK, timedelta(0)))):
+        yield f"{counted(overdue, 'snapshot')} long past the retention"

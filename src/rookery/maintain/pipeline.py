@@ -34,6 +34,7 @@ from rookery.maintain.steps.step import (
     VerificationError,
 )
 from rookery.maintain.survey import survey
+from rookery.maintain.words import one_line
 from rookery.model import RookeryError, UsageError
 from rookery.spark.procedures import ConflictError
 
@@ -151,11 +152,14 @@ class _Run:
     def _taken(self, step: Step) -> StepReport:
         """Take a step again as long as others come in its way, and a few times at most."""
         attempt, why = 1, "it could not be planned"
+        first: Look | None = None
         while True:
             try:
                 look = self._look()
                 planned = step.plan(look)
-                why = planned.why
+                if isinstance(planned, Idle) and first is not None:
+                    return _finished_before(step, why, attempt, first, look)
+                first, why = first or look, planned.why
                 return replace(self._done(step, look, planned), attempts=attempt)
             except ConflictError as error:
                 if attempt == ATTEMPTS:
@@ -182,16 +186,23 @@ class _Run:
         return StepReport(step.name, Outcome.DONE, why, ran.files, ran.bytes, before, _measured(step, after))
 
 
+def _finished_before(step: Step, why: str, attempts: int, first: Look, now: Look) -> StepReport:
+    """What is said where an attempt met a conflict, and the next finds nothing left to do."""
+    before, after = _measured(step, first), _measured(step, now)
+    said = f"{why}; an earlier attempt, or another, has done it"
+    return StepReport(step.name, Outcome.DONE, said, before=before, after=after, attempts=attempts)
+
+
 def _failed(step: Step, why: str, attempts: int, error: Exception) -> StepReport:
     known = isinstance(error, RookeryError)
-    said = " ".join(str(error).split()) or type(error).__name__
+    said = one_line(str(error)) or type(error).__name__
     return StepReport(
         step.name,
         Outcome.FAILED,
         why,
         attempts=attempts,
         error=said if known else f"{type(error).__name__}: {said}",
-        hint=error.hint if isinstance(error, RookeryError) else None,
+        hint=one_line(error.hint) if isinstance(error, RookeryError) and error.hint else None,
     )
 
 

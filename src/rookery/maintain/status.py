@@ -14,8 +14,7 @@ from rookery.maintain.facts.score import Score, score
 from rookery.maintain.facts.sights import Sight, sights, spark_sees, trino_sees
 from rookery.maintain.facts.staleness import Freshness, Staleness, Standing, staleness
 from rookery.maintain.policies.policy import Policy
-from rookery.maintain.steps.expire import collects_garbage
-from rookery.maintain.steps.retained import retention, rule_of
+from rookery.maintain.steps.expire import expirable
 from rookery.maintain.steps.step import Look, Subject, no_spark
 from rookery.maintain.survey import Survey, survey
 from rookery.store import Index, Store
@@ -83,7 +82,7 @@ def table_status(
     least, most = worst(drift)
     lies = layout(seen, policy)
     by_engine = sights(seen, held.line)
-    old = _expirable(table, policy, int(now * 1000))
+    old = expirable(look)
     near = beside(seen)
     return TableStatus(
         str(table.name),
@@ -97,18 +96,10 @@ def table_status(
         near,
         old,
         score(age, by_engine, lies, policy, old),
-        breaches(look, old),
+        breaches(look),
         tuple(_column(held, age, each) for each in drift) if columns else (),
         _indexes(seen) if columns else (),
     )
-
-
-def _expirable(table: IcebergTable, policy: Policy, now_ms: int) -> int:
-    """How many snapshots the policy would let go."""
-    rule = rule_of(policy.snapshots, now_ms)
-    if rule is None or not collects_garbage(table):
-        return 0
-    return len(retention(table.table.metadata, rule).snapshots)
 
 
 def _column(held: Standing, age: Staleness, drift: Drift) -> ColumnStatus:

@@ -26,9 +26,13 @@ class Listed:
 
 
 def list_folder(
-    where: str, properties: Mapping[str, str] | None = None, *, recursive: bool = True
+    where: str, properties: Mapping[str, str] | None = None, *, recursive: bool = True, links: bool = True
 ) -> list[Listed]:
-    """Return the files in a folder, and below it, hidden ones too; a folder that is not there is empty."""
+    """Return the files in a folder, and below it, hidden ones too; a folder that is not there is empty.
+
+    Without *links*, what is a symbolic link, or lies behind one, is left out: by another name it may be a
+    file that somebody needs.
+    """
     where = where.rstrip("/")
     if scheme_of(where) is not None:
         from rookery.storage.remote import list_details  # slow to import
@@ -42,6 +46,8 @@ def list_folder(
         try:
             with os.scandir(os.path.join(folder, below)) as entries:
                 for entry in entries:
+                    if entry.is_symlink() and not links:
+                        continue
                     place = f"{below}/{entry.name}" if below else entry.name
                     if os.path.isdir(entry.path):
                         if recursive and (not entry.is_symlink() or _first_time(entry.path, followed)):

@@ -11,7 +11,6 @@ from rookery.puffin import open_puffin
 from rookery.storage import Listed, list_folder, local_path
 from rookery.store import segment, state
 
-METADATA_PROPERTY = "write.metadata.path"
 STATISTICS_SUFFIXES = (".stats", ".puffin")
 
 
@@ -39,20 +38,15 @@ class Beside:
     segment_bytes: int
 
 
-def metadata_folder(survey: Survey) -> str:
-    """Return where the table keeps its metadata."""
-    return survey.table.table.properties.get(METADATA_PROPERTY, f"{survey.table.location}/metadata").rstrip(
-        "/"
-    )
-
-
 def left_over(survey: Survey) -> list[LeftOver]:
     """Return the statistics files that lie with the table's metadata and are not named there."""
     metadata = survey.table.table.metadata
     entries = (*metadata.statistics, *metadata.partition_statistics)
     named = {local_path(entry.statistics_path) for entry in entries}
     try:
-        found = list_folder(metadata_folder(survey), survey.store.io_properties, recursive=False)
+        found = list_folder(
+            survey.table.metadata_folder, survey.store.io_properties, recursive=False, links=False
+        )
     except StorageError:
         return []  # who may not list the folder can clear nothing away there
     files = [

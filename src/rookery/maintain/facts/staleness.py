@@ -213,7 +213,7 @@ def changed_rows(survey: Survey, since: Sequence[Snapshot]) -> ChangedRows | Non
         if snapshot.operation == "replace":
             continue
         said = summary(survey, snapshot)
-        if snapshot.operation is None or (not any(key in said for key in _COUNTS) and said.get("files")):
+        if snapshot.operation is None or not _tells(said):
             return None
         deletes = said.get("added-position-deletes", 0) - said.get("removed-position-deletes", 0)
         gone = said.get("deleted-records", 0) + max(deletes, 0)
@@ -222,6 +222,11 @@ def changed_rows(survey: Survey, since: Sequence[Snapshot]) -> ChangedRows | Non
         taken = None if taken is None or by_value else taken + gone
         total += max(said.get("added-records", 0), gone + by_value)
     return ChangedRows(brought, taken, total)
+
+
+def _tells(said: Mapping[str, int]) -> bool:
+    """Whether a summary says how many rows it changed; that it changed no file is as good."""
+    return any(key in said for key in _COUNTS) or ("total-records" in said and not said.get("files"))
 
 
 def summary(survey: Survey, snapshot: Snapshot) -> Mapping[str, int]:

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, MetaData, create_engine, event, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from rookery.maintain.runs.logs import one_line
+from rookery.maintain.words import one_line
 from rookery.model import CatalogError, UsageError
 from rookery.tables import home
 
@@ -35,7 +35,7 @@ def open_engine(url: str, *, own: bool = True) -> Engine:
     arguments: dict[str, Any] = {}
     sqlite = parsed.get_backend_name() == "sqlite"
     if sqlite:
-        arguments["timeout"] = float(str(parsed.query.get("timeout", _BUSY)))
+        arguments["timeout"] = _timeout(parsed)
         if own:  # another's that is away must not seem to be there, and empty
             _make_folder(parsed)
     try:
@@ -48,6 +48,16 @@ def open_engine(url: str, *, own: bool = True) -> Engine:
     if sqlite and own:
         event.listen(engine, "connect", _write_ahead)
     return engine
+
+
+def _timeout(url: URL) -> float:
+    stated = url.query.get("timeout", _BUSY)
+    try:
+        return float(str(stated))
+    except ValueError as error:
+        raise UsageError(
+            "the timeout of the history database is not a number", hint="say ?timeout=30, or leave it out"
+        ) from error
 
 
 def _parsed(url: str) -> URL:

@@ -31,9 +31,9 @@ from sqlalchemy import (
 )
 
 from rookery.maintain.runs.database import history_url, make_tables, open_engine, told
-from rookery.maintain.runs.logs import one_line
 from rookery.maintain.runs.processes import is_gone, machine
 from rookery.maintain.steps.step import Outcome, StepReport
+from rookery.maintain.words import one_line
 
 METADATA = MetaData()
 RUNS = Table(

@@ -86,6 +86,10 @@ class Leases:
                 beat.join()
             lease.release()
 
+    def close(self) -> None:
+        """Let go of the database."""
+        self.engine.dispose()
+
     def acquire(self, key: str) -> Lease:
         """Take the lease of a table: one that is free, has expired, or whose process on this machine is gone.
 

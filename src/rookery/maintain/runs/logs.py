@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,18 +13,10 @@ from typing import TextIO
 
 import msgspec
 
-from rookery.storage import without_secrets
-from rookery.tables import redact
+from rookery.maintain.words import one_line
 
 ROOT = "rookery"
 _FIELDS = ("table", "step", "run", "cause", "outcome", "seconds", "files", "bytes", "error", "breaches")
-_LONGEST = 2000  # characters; an error of Spark may hold a plan
-_SEARCHED = 4 * _LONGEST
-_ASSIGNED = re.compile(
-    r"((?:password|passwd|pwd|secret|token|credential|(?:access|account|api)[-_.]?key)[\w.\-]*[\"']?\s*[=:]\s*)"
-    r"(\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)",
-    re.I,
-)
 
 
 class LogFormat(StrEnum):
@@ -33,19 +24,6 @@ class LogFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
-
-
-def one_line(text: str) -> str:
-    """Return a text in one line of bounded length, with no passwords and no signed addresses.
-
-    >>> one_line("refused:\\n postgresql://me:pw@host/db?sslkey=k password=pw")
-    'refused: postgresql://host/db password=***'
-    """
-    whole = " ".join(text.split())
-    # What is searched is bounded too, and ends with a whole word: half a secret would not be known as one.
-    text = whole if len(whole) <= _SEARCHED else whole[:_SEARCHED].rpartition(" ")[0]
-    text = _ASSIGNED.sub(r"\1***", without_secrets(redact(text), ""))
-    return text if len(text) < _LONGEST and len(whole) <= _SEARCHED else text[: _LONGEST - 1] + "…"
 
 
 class JsonLines(logging.Formatter):

@@ -28,20 +28,23 @@ _BUCKETS = ("0-0.2", "0.2-0.4", "0.4-0.6", "0.6-0.8", "0.8-1")
 _PATIENCE = 10.0  # seconds for a request to be said
 
 
-def render(statuses: Iterable[TableStatus], runs: Iterable[RunRecord] | Tally = ()) -> str:
-    """Return the metrics of tables and runs in Prometheus' text format."""
+def render(
+    statuses: Iterable[TableStatus], runs: Iterable[RunRecord] | Tally = (), unreadable: Iterable[str] = ()
+) -> str:
+    """Return the metrics of tables and runs in Prometheus' text format; *unreadable* are names of tables."""
     registry = CollectorRegistry(auto_describe=False)
     counted = runs if isinstance(runs, Tally) else tally(runs)
-    registry.register(_Tables(tuple(statuses), counted))
+    registry.register(_Tables(tuple(statuses), counted, tuple(unreadable)))
     return generate_latest(registry).decode()
 
 
 class _Tables(Collector):
     """Gives each metric with all its samples; no label ever holds a snapshot's id."""
 
-    def __init__(self, statuses: Sequence[TableStatus], runs: Tally) -> None:
+    def __init__(self, statuses: Sequence[TableStatus], runs: Tally, unreadable: Sequence[str]) -> None:
         self._statuses = statuses
         self._runs = runs
+        self._unreadable = unreadable
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: the names need no check against others."""
@@ -52,12 +55,22 @@ class _Tables(Collector):
         yield from _one_number_each(self._statuses)
         yield from _labelled(self._statuses)
         yield _by_health(self._statuses)
+        yield _unreadable(self._unreadable)
         yield from _runs(self._runs)
 
 
 def _labels(table: str) -> list[str]:
     catalog, *namespace, name = split_name(table)
     return [catalog, ".".join(namespace), name]
+
+
+def _unreadable(tables: Sequence[str]) -> Metric:
+    found = GaugeMetricFamily(
+        "rookery_table_unreadable", "1 for a table whose status cannot be told.", labels=_TABLE
+    )
+    for table in tables:
+        found.add_metric(_labels(table), 1)
+    return found
 
 
 def _one_number_each(statuses: Sequence[TableStatus]) -> Iterator[Metric]:

@@ -18,13 +18,13 @@ from rookery.maintain.policies.times import is_due, show_duration, show_schedule
 from rookery.maintain.runs.alerts import Alert, Alerts
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.leases import Lease, Leases, LeaseTakenError
-from rookery.maintain.runs.logs import one_line
 from rookery.maintain.runs.patience import PATIENCE, Patience
 from rookery.maintain.runs.recording import Record, recorded
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps.orphans import NAME as ORPHANS
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.step import Outcome, TableRun
+from rookery.maintain.words import one_line
 from rookery.model import RookeryError, TableName
 
 log = logging.getLogger(__name__)
@@ -163,6 +163,7 @@ class Watcher:
         self._wait = wait or self._stopping.wait
         self._lock = threading.Lock()
         self._statuses: dict[str, TableStatus] = {}
+        self._unreadable: set[str] = set()
         self._rests: dict[str, tuple[int, float]] = {}  # runs that did nothing, and until when to rest
         self.patiently = Patience(
             site.answers, pace.patience, timer=timer, wait=self._wait, stopping=self._stopping.is_set
@@ -187,6 +188,11 @@ class Watcher:
         """Return the last status of each table."""
         with self._lock:
             return [self._statuses[name] for name in sorted(self._statuses)]
+
+    def unreadable(self) -> list[str]:
+        """Return the tables whose status could not be told when it was last asked for."""
+        with self._lock:
+            return sorted(self._unreadable)
 
     def once(self) -> list[TableResult]:
         """Evaluate all tables once; raise if the catalog cannot be reached."""
@@ -221,6 +227,7 @@ class Watcher:
         with self._lock:
             self._statuses = {name: seen for name, seen in self._statuses.items() if name in known}
             self._rests = {name: rest for name, rest in self._rests.items() if name in known}
+            self._unreadable &= known
         return names
 
     def _begin_or_say(self) -> Sequence[TableName]:
@@ -272,9 +279,16 @@ class Watcher:
             return self._maintained(seen, found, lease)
 
     def _look(self, name: TableName) -> Seen:
-        seen = self.patiently(lambda: self._site.look(name))
+        try:
+            seen = self.patiently(lambda: self._site.look(name))
+        except Exception:
+            with self._lock:  # what was known before is not how it stands
+                self._statuses.pop(str(name), None)
+                self._unreadable.add(str(name))
+            raise
         with self._lock:
             self._statuses[str(name)] = seen.status
+            self._unreadable.discard(str(name))
         return seen
 
     def _due(self, seen: Seen, now: float) -> Due | None:
@@ -302,7 +316,8 @@ class Watcher:
             self._rest(table, helped=False)
             raise
         after = self._look(seen.name)  # one that is gone is not a failure
-        self._rest(table, helped=any(step.outcome is Outcome.DONE for step in run.steps))
+        done = any(step.outcome is Outcome.DONE for step in run.steps)
+        self._rest(table, helped=done and after.status.breaches != seen.status.breaches)
         error = next((step.error for step in run.steps if step.error), None)
         if run.outcome is Outcome.FAILED:
             return TableResult(table, Verdict.FAILED, cause, after.status.breaches, error or "a step failed")

@@ -6,7 +6,9 @@ from contextlib import suppress
 
 from pyiceberg.io import load_file_io
 
-from rookery.maintain.facts.beside import left_over, metadata_folder
+from rookery.maintain.facts.beside import left_over
+from rookery.maintain.steps.alone import check_alone
+from rookery.maintain.steps.expire import collects_garbage
 from rookery.maintain.steps.referenced import bare, named
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
@@ -23,7 +25,7 @@ def plan(look: Look) -> Plan | Idle:
     if age is None:
         return Idle("statistics files are kept")
     older_than = look.subject.now() - age.total_seconds()
-    files = statistics_files(look, older_than)
+    files = statistics_files(look, older_than) if collects_garbage(look.survey.table) else []
     garbage = look.survey.store.garbage(look.survey.table.snapshots.keys())
     if not files and not garbage:
         return Idle("nothing is left over")
@@ -49,12 +51,14 @@ def statistics_files(look: Look, older_than: float) -> list[Listed]:
     """Return the old statistics files, and torsos of such, that lie with the metadata and nothing names."""
     found = look.survey
     left = [each.file for each in left_over(found)]
-    folder = list_folder(metadata_folder(found), found.store.io_properties, recursive=False)
+    folder = list_folder(found.table.metadata_folder, found.store.io_properties, recursive=False, links=False)
     torsos = [file for file in folder if file.name.startswith(".") and file.name.endswith(".tmp")]
     old = [file for file in (*left, *torsos) if file.modified < older_than]
     if not old:
         return []
     names = named(found.table)  # a deletion vector may lie there too
+    if not look.subject.forced:
+        check_alone(look, (file for file in folder if bare(file.location) not in names))
     return [file for file in old if bare(file.location) not in names]
 
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from rookery.maintain.facts.layout import deleted_share
 from rookery.maintain.facts.layout import sizes_of as right_sizes
+from rookery.maintain.facts.sort_order import partition_codes
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
 from rookery.maintain.steps.disorder import disorder
-from rookery.maintain.steps.packing import Sizes, chosen
+from rookery.maintain.steps.packing import GROUP_BYTES, Sizes, chosen
 from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import Survey, partition_numbers
@@ -65,15 +66,16 @@ def plan(look: Look) -> Plan | Idle:
         return Idle("the table has no files")
     order = _sort_order(survey, wanted)
     depth = disorder(survey, wanted)
-    everything = depth is not None and depth > wanted.most_overlap
+    everything = depth is not None and depth > wanted.most_overlap * _groups_of_largest(survey)
     found = choose(survey, look.policy, everything=everything)
     if not len(found.files):
         return Idle("files are of the right size, and few of their rows are deleted")
     sizes = survey.numbers("size")[found.files]
     most, left = _within(sizes, look.policy.limits.bytes)
     if not most:
-        return Idle(
-            f"a file to be rewritten is larger than the limit of {in_bytes(look.policy.limits.bytes)} a run"
+        raise UsageError(
+            f"a file of {in_bytes(int(sizes.max()))} is to be rewritten, more than the limit of a run",
+            hint=f"raise limits.bytes above {in_bytes(look.policy.limits.bytes)}",
         )
     options = dict(sizes_of(survey, look.policy).options())
     size = int(np.sort(sizes)[::-1][:most].sum())
@@ -103,6 +105,12 @@ def _why(found: Choice, depth: float | None, left: int) -> str:
             parts.append(f"{counted(found.too_many_deletes, 'file')} with too many deleted rows")
         why = "; ".join(parts)
     return why + (f"; the limit leaves {left:,} for the next run" if left else "")
+
+
+def _groups_of_largest(survey: Survey) -> int:
+    """In how many groups Iceberg rewrites the largest partition; each is sorted by itself."""
+    weights = np.bincount(partition_codes(survey), survey.numbers("size"))
+    return max(1, int(np.ceil(weights.max() / GROUP_BYTES)))
 
 
 def _within(sizes: NDArray[np.int64], limit: int | None) -> tuple[int, int]:

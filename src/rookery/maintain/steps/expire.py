@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.collect.analyze import analyze
-from rookery.collect.statistics import is_registered
+from rookery.collect.statistics import names_gone
 from rookery.maintain.steps.referenced import content, counts, listed, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
 from rookery.maintain.steps.retained import Retention, Rule, retention, rule_of
@@ -32,6 +35,16 @@ _KINDS = {
 def collects_garbage(table: IcebergTable) -> bool:
     """Whether files of the table may be deleted: not where others share them."""
     return table.table.properties.get(GC_ENABLED, "true").lower() != "false"
+
+
+def expirable(look: Look, late: timedelta = timedelta(0)) -> int:
+    """Return how many snapshots are past the retention, by so much at least; nothing is read for it."""
+    table = look.survey.table
+    rule = rule_of(look.policy.snapshots, look.now_ms)
+    if rule is None or not collects_garbage(table):
+        return 0
+    rule = replace(rule, older_than_ms=rule.older_than_ms - int(late.total_seconds() * 1000))
+    return len(retention(table.table.metadata, rule).snapshots)
 
 
 def plan(look: Look) -> Plan | Idle:
@@ -99,10 +112,11 @@ def _would_lose_statistics(look: Look, gone: Retention) -> bool:
     survey = look.survey
     if survey.snapshot is None:
         return False
-    registered = {file.snapshot_id for file in survey.table.table.metadata.statistics}
-    state = survey.state
-    if state is not None and is_registered(survey.table, survey.snapshot, state):
+    files = survey.table.table.metadata.statistics
+    registered = {file.snapshot_id for file in files if not names_gone(survey.table, file)}
+    if survey.snapshot.id in registered:
         return False
+    state = survey.state
     described = {state.index.snapshot_id} if state is not None and state.thetas else set()
     return bool((registered | described).intersection(gone.snapshots))
 

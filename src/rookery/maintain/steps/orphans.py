@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 import uuid
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from datetime import timedelta
 
 import pyarrow as pa
 
+from rookery.maintain.policies.settings import LEAST_ORPHAN_AGE
+from rookery.maintain.steps.alone import check_alone
 from rookery.maintain.steps.expire import GC_ENABLED, collects_garbage
 from rookery.maintain.steps.expire import NAME as EXPIRE
 from rookery.maintain.steps.referenced import bare, is_ours, named
 from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
 from rookery.maintain.steps.verify import nothing_missing
 from rookery.maintain.words import counted
-from rookery.model import RookeryError, StorageError, UsageError
+from rookery.model import StorageError, UsageError
 from rookery.spark.procedures import Moment, call
-from rookery.storage import Listed, list_folder, open_source, shown
-from rookery.store import Store
+from rookery.storage import Listed, list_folder, shown
 from rookery.store.store import FOLDER_SUFFIX
 
 NAME = "remove orphan files"
-YOUNGEST = timedelta(hours=24)  # what is younger may belong to a commit under way; Iceberg refuses as well
 _METADATA = re.compile(r"^(.*)/metadata/[^/]*\.metadata\.json(?:\.gz)?$")
-_GZIP = b"\x1f\x8b"
 _HIDDEN = re.compile(r"/[._][^/=]*(?:/|$)")  # but folders of partitions, such as /_day=1/
 
 
@@ -37,7 +34,7 @@ def plan(look: Look) -> Plan | Idle:
         return Idle("orphan files are kept")
     if not collects_garbage(table):
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
-    if age < YOUNGEST:
+    if age < LEAST_ORPHAN_AGE:
         raise UsageError(
             "orphan files must be at least 24 hours old to be removed",
             hint="raise orphans.older-than: what is younger may belong to a commit under way",
@@ -63,7 +60,8 @@ def candidates(look: Look, older_than: float) -> list[Listed]:
     """Return the files in the table's folder that nothing names, written before *older_than* (in seconds)."""
     table, store = look.survey.table, look.survey.store
     folder = bare(table.location)
-    everything = [(file, bare(file.location)) for file in list_folder(table.location, store.io_properties)]
+    listed = list_folder(table.location, store.io_properties, links=False)
+    everything = [(file, bare(file.location)) for file in listed]
     nested = {match.group(1) for _, path in everything if (match := _METADATA.match(path))} - {folder}
     everything = [
         (file, path)
@@ -75,7 +73,7 @@ def candidates(look: Look, older_than: float) -> list[Listed]:
     names = named(table)
     unnamed = [file for file, path in everything if path not in names]
     if not look.subject.forced:
-        _check_alone(look, unnamed)
+        check_alone(look, unnamed)
     return [file for file in unnamed if file.modified < older_than]
 
 
@@ -87,31 +85,6 @@ def _lies_in(path: str, folder: str, nested: Set[str]) -> bool:
             return True
         parent = parent.rpartition("/")[0]
     return False
-
-
-def _check_alone(look: Look, unnamed: Sequence[Listed]) -> None:
-    """See that no other table shares the folder, whose files nothing here would name."""
-    table = look.survey.table
-    for file in unnamed:
-        if not _METADATA.match(bare(file.location)):
-            continue
-        other = _uuid_in(file.location, look.survey.store)
-        if other is not None and other != str(table.table.metadata.table_uuid):
-            raise UsageError(
-                f"another table has kept its metadata in {shown(table.location)}: {file.name}",
-                hint="if that table is gone for good, say --yes; else keep them in folders of their own",
-            )
-
-
-def _uuid_in(location: str, store: Store) -> str | None:
-    """The table that a metadata file speaks of; one that cannot be read betrays none."""
-    try:
-        with open_source(location, store.io_properties) as source:
-            data = source.read(0, source.size)
-        found = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
-        return str(found["table-uuid"])
-    except (RookeryError, OSError, ValueError, KeyError, TypeError, EOFError):
-        return None
 
 
 def run(look: Look, planned: Plan) -> Ran:

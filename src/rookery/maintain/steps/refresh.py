@@ -11,8 +11,11 @@ from rookery.collect.statistics import is_registered
 from rookery.maintain.facts.reasons import reasons
 from rookery.maintain.facts.sights import sights
 from rookery.maintain.facts.staleness import staleness
-from rookery.maintain.policies.policy import FROM_QUERIES, WantedIndex
+from rookery.maintain.policies.policy import WantedIndex
 from rookery.maintain.policies.queried import queried_columns
+from rookery.maintain.steps.compact import NAME as COMPACT
+from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
+from rookery.maintain.steps.rewrite_manifests import NAME as MANIFESTS
 from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, VerificationError
 from rookery.maintain.survey import Survey, survey
 from rookery.maintain.words import counted
@@ -21,13 +24,13 @@ from rookery.sketch.typing import SKETCHED, base_type
 from rookery.spark.procedures import ConflictError
 
 NAME = "refresh statistics"
-REWRITES = ("rewrite data files", "rewrite deletes", "rewrite manifests")
+REWRITES = (COMPACT, DELETES, MANIFESTS)
 
 
 def choice_of(look: Look) -> Choice:
     """Which columns the policy wants; where its queries name none of the table's, all."""
     wanted, table = look.policy.statistics, look.survey.table
-    if wanted.columns != (FROM_QUERIES,) and not wanted.queries:
+    if not wanted.queries:
         return Choice(wanted.columns)
     return Choice(queried_columns(wanted.queries, table.name, table.fields()))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
 
+from rookery.maintain.facts.layout import number_of
 from rookery.maintain.policies.policy import Snapshots
 
 MAIN = "main"
@@ -53,8 +54,8 @@ def retention(metadata: TableMetadata, rule: Rule) -> Retention:
     links = {
         each.snapshot_id: Link(each.parent_snapshot_id, each.timestamp_ms) for each in metadata.snapshots
     }
-    stated = metadata.properties.get(_MAX_REF_AGE)
-    return expired(links, metadata.refs, rule, int(stated) if stated else _FOR_EVER)
+    oldest = number_of(metadata.properties, _MAX_REF_AGE, _FOR_EVER)
+    return expired(links, metadata.refs, rule, oldest)
 
 
 def expired(

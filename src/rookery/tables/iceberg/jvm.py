@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.model import CatalogError, StorageError, TableName
 from rookery.puffin import THETA_V1, WrittenFile
+from rookery.tables.secrets import redact
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,11 +81,11 @@ def java_reason(error: BaseException) -> str:
     """Say in one line what Java complains of: the innermost cause, which is the most telling."""
     thrown = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if thrown is None:
-        return (str(error).splitlines() or [type(error).__name__])[0]
+        return redact((str(error).splitlines() or [type(error).__name__])[0])
     while thrown.getCause() is not None:
         thrown = thrown.getCause()
     message = str(thrown.getMessage() or "").splitlines() or [""]
-    return f"{thrown.getClass().getSimpleName()}: {message[0]}".removesuffix(": ")
+    return redact(f"{thrown.getClass().getSimpleName()}: {message[0]}".removesuffix(": "))
 
 
 def register_statistics(spark: SparkSession, name: TableName, snapshot_id: int, written: WrittenFile) -> None:

@@ -15,6 +15,8 @@ from rookery.model import Field, Snapshot, TableName, UsageError
 from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
 from rookery.tables.iceberg.schema import leaves
 
+METADATA_PROPERTY = "write.metadata.path"
+
 
 class IcebergTable:
     """A table's metadata at the moment of loading; `refreshed` gives it as it is now."""
@@ -28,6 +30,11 @@ class IcebergTable:
     def location(self) -> str:
         """Where the table lives."""
         return self.table.location().rstrip("/")
+
+    @property
+    def metadata_folder(self) -> str:
+        """Where its metadata lives, which may be elsewhere."""
+        return self.table.properties.get(METADATA_PROPERTY, f"{self.location}/metadata").rstrip("/")
 
     @property
     def io(self) -> FileIO:
