@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -117,6 +118,9 @@ def test_a_later_state_than_the_catalog_knows_is_no_orphan(lake: Lake, table: st
     plant(folder, "data/of-later.parquet", 9 * DAY)
     with pytest.raises(UsageError, match="a later state of the table"):
         found(lake, table)
+    os.utime(folder / "metadata" / "00009-later.metadata.json")  # of a commit under way
+    assert len(found(lake, table)) == 1
+    make_old(folder / "metadata", 9 * DAY)
     with lake.load(table).transaction() as change:  # now it is the catalog that is ahead
         change.set_properties({"a": "b"})
     assert len(found(lake, table)) == 2
