@@ -24,6 +24,7 @@ _OVERTAKEN = (
     "found new position delete for replaced data file",
     "Cannot commit, found new",
     "Cannot determine history",
+    "could not be found in the latest snapshot",
 )
 _STORAGE = ("IOException", "FileSystemException", "AccessDeniedException", "FileNotFoundException")
 
