@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rookery.api.maintain import MaintainReport
     from rookery.api.status import StatusReport
 
+ALL = "*"  # the pattern that means every table
+
 
 class Lake:
     """What `connect` returns. Opening the catalog waits until it is needed."""
@@ -63,7 +65,7 @@ class Lake:
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""
-        if not any(sign in pattern for sign in "*?["):
+        if not is_pattern(pattern):
             return [self.table_name(pattern)]
         pattern = pattern.removeprefix(f"{self.name}.")
         with self._reaching():
@@ -127,6 +129,11 @@ class Lake:
 
     def __repr__(self) -> str:
         return f"<Lake {self.name}>"
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text means all tables whose names match, and not one of that name."""
+    return any(sign in text for sign in "*?[")
 
 
 def connect(

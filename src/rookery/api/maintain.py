@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from rookery.api.lake import Lake, connect
+from rookery.api.lake import ALL, Lake, connect, is_pattern
 from rookery.api.watch import check_catalog, leases_of
 from rookery.maintain.pipeline import maintain_table, refuse, steps_named
 from rookery.maintain.policies.choosing import PolicySet
@@ -27,7 +27,6 @@ from rookery.model import RookeryError, Sheet, SheetReport, TableName, in_bytes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ALL = "*"
 ASKED_FOR = "asked for"
 Tell = Callable[[str], None]
 _HEADER = ("step", "outcome", "why", "files", "bytes", "before → after", "seconds")
@@ -175,7 +174,7 @@ def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet) -> list[_T
             chosen = policies.policy_of(name, loaded.properties).policy
             found.append(_Table(name, chosen, str(loaded.metadata.table_uuid)))
         except RookeryError as error:
-            if not any(sign in pattern for sign in "*?["):
+            if not is_pattern(pattern):
                 raise
             found.append(_Table(name, error=_said(error)))
     return found

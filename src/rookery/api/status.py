@@ -6,15 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from rookery.api.lake import Lake
+from rookery.api.lake import ALL, Lake
 from rookery.api.status_sheets import details_of, overview, parts_of
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.status import TableStatus, table_status
 from rookery.maintain.words import one_line
 from rookery.model import RookeryError, Sheet, SheetReport, TableName
-
-ALL = "*"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.catalog import CatalogType
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
-from rookery.api.lake import Lake
+from rookery.api.lake import ALL, Lake, is_pattern
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ALL = "*"
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -129,7 +128,7 @@ class LakeSite:
             names = self._lake.find(pattern)
             check_catalog(self._lake, names)
             for name in names:
-                if not _is_glob(pattern):
+                if not is_pattern(pattern):
                     self._lake.load(name)
 
     def find(self) -> Sequence[TableName]:
@@ -187,10 +186,6 @@ class LakeSite:
             return self._session is None or bool(self._session.version and self._session.sparkContext._jsc)
         except Exception:  # noqa: BLE001  # py4j raises whatever its socket raises
             return False
-
-
-def _is_glob(pattern: str) -> bool:
-    return any(sign in pattern for sign in "*?[")
 
 
 def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import plain, show, talk
-from rookery.cli.settings import PolicyFile, Waiting, seconds_of, settings_of
+from rookery.cli.settings import Conf, Master, PolicyFile, Waiting, seconds_of, settings_of
 from rookery.cli.statistics import pairs
 
 
@@ -29,10 +29,8 @@ def maintain(
     policy: PolicyFile = None,
     history: HistoryUrl = None,
     patience: Waiting = "60s",
-    master: Annotated[str | None, typer.Option(help="Spark's master; local by default.")] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")
-    ] = None,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Do to tables what their policies want, with Iceberg's own procedures, and verify each step.
 

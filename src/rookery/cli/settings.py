@@ -24,6 +24,8 @@ PolicyFile = Annotated[
 ]
 
 
+Master = Annotated[str | None, typer.Option(help="Spark's master; local by default.")]
+Conf = Annotated[list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")]
 Waiting = Annotated[
     str,
     typer.Option("--patience", metavar="TIME", help="How long to wait for a catalog that does not answer."),

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rookery.cli.render import as_text, plain, show, talk, visible
-from rookery.cli.settings import Settings, settings_of
+from rookery.cli.settings import Conf, Master, Settings, settings_of
 from rookery.model import RookeryError, Sheet, SheetReport, UsageError
 
 Names = Annotated[
@@ -78,10 +78,8 @@ def analyze(
     full: Annotated[bool, typer.Option("--full", help="Collect everything anew.")] = False,
     snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and stop.")] = False,
-    master: Annotated[str | None, typer.Option(help="Spark's master; local by default.")] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")
-    ] = None,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Bring the statistics of tables up to date, reading only the files that are new.
 

@@ -8,7 +8,7 @@ import typer
 
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import show
-from rookery.cli.settings import PolicyFile, Waiting, seconds_of, settings_of
+from rookery.cli.settings import Conf, Master, PolicyFile, Waiting, seconds_of, settings_of
 from rookery.cli.statistics import pairs
 from rookery.model import UsageError
 
@@ -42,10 +42,8 @@ def watch(
         str, typer.Option("--log-format", metavar="text|json", help="How to write the log.")
     ] = "text",
     patience: Waiting = "60s",
-    master: Annotated[str | None, typer.Option(help="Spark's master; local by default.")] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")
-    ] = None,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Keep tables within their policies, until told to stop by SIGTERM or Ctrl-C.
 

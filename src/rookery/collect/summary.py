@@ -90,7 +90,7 @@ def summarize(
     parts = _parts(store, state, live, wanted, (*table.fields(snapshot), *groups))
     zone_map = ZoneMap.concat([part.zone_map for part in parts])
     # A file that is in two segments, for different columns, is counted once.
-    first = _first_of_each(zone_map.files["path"].combine_chunks())
+    first = first_of_each(zone_map.files["path"].combine_chunks())
     if not first.all():
         zone_map = zone_map.filter(first)
     rows = int(pc.sum(zone_map.files["rows"]).as_py() or 0)
@@ -137,10 +137,11 @@ def _rows_of(parts: Sequence[_Part]) -> int:
             *(part.zone_map.files.select(["path", "rows"]) for part in parts),
         ]
     )
-    return int(files["rows"].to_numpy()[_first_of_each(files["path"].combine_chunks())].sum())
+    return int(files["rows"].to_numpy()[first_of_each(files["path"].combine_chunks())].sum())
 
 
-def _first_of_each(paths: pa.Array) -> NDArray[np.bool_]:
+def first_of_each(paths: pa.Array) -> NDArray[np.bool_]:
+    """Return where each path occurs for the first time: a file may lie in two segments."""
     codes = paths.dictionary_encode().indices.to_numpy() if len(paths) else np.empty(0, np.int64)
     first = np.zeros(len(codes), bool)
     first[np.unique(codes, return_index=True)[1]] = True

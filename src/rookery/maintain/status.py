@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
+from rookery.collect.declare import declared_on
 from rookery.maintain.breaches import breaches
 from rookery.maintain.facts.beside import Beside, beside
 from rookery.maintain.facts.drift import Drift, drift_of, worst
 from rookery.maintain.facts.layout import Layout, layout
 from rookery.maintain.facts.score import Score, score
 from rookery.maintain.facts.sights import Sight, sights, spark_sees, trino_sees
-from rookery.maintain.facts.staleness import Freshness, Staleness, Standing, staleness
+from rookery.maintain.facts.staleness import Freshness, Staleness, Standing
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.expire import expirable
 from rookery.maintain.steps.step import Look, Subject, no_spark
@@ -77,7 +77,7 @@ def table_status(
     seen = survey(table, store)
     look = Look(Subject(table.name, lambda: (table, store), no_spark, policy, lambda: now), seen)
     held = look.standing
-    age = staleness(held)
+    age = look.age
     drift = drift_of(held, uncounted=columns)
     least, most = worst(drift)
     lies = layout(seen, policy)
@@ -97,13 +97,18 @@ def table_status(
         old,
         score(age, by_engine, lies, policy, old),
         breaches(look),
-        tuple(_column(held, age, each) for each in drift) if columns else (),
+        _columns(held, age, drift) if columns else (),
         _indexes(seen) if columns else (),
     )
 
 
-def _column(held: Standing, age: Staleness, drift: Drift) -> ColumnStatus:
-    seen = held.survey
+def _columns(held: Standing, age: Staleness, drifts: Sequence[Drift]) -> tuple[ColumnStatus, ...]:
+    spark, trino = spark_sees(held.survey), trino_sees(held.survey, held.line)
+    seen = ((each, each.field.id in spark, each.field.id in trino) for each in drifts)
+    return tuple(_column(held, age, *each) for each in seen)
+
+
+def _column(held: Standing, age: Staleness, drift: Drift, spark: bool, trino: bool) -> ColumnStatus:
     counted = drift.before is not None
     freshness = Freshness.NEVER if not counted else Freshness.STALE if held.since else Freshness.CURRENT
     if counted and not held.on_line:
@@ -120,13 +125,13 @@ def _column(held: Standing, age: Staleness, drift: Drift) -> ColumnStatus:
         drift.high,
         drift.at_least,
         drift.at_most,
-        field.id in spark_sees(seen),
-        field.id in trino_sees(seen, held.line),
+        spark,
+        trino,
     )
 
 
 def _indexes(seen: Survey) -> tuple[IndexStatus, ...]:
-    declared = seen.store.declared(str(seen.table.table.metadata.table_uuid)).typed(seen.table.fields())
+    declared = declared_on(seen.table, seen.store).typed(seen.table.fields())
     names = {field.id: field.name for field in seen.table.fields()}
     return tuple(
         _index(seen, index, names[index.field_id]) for index in declared.indexes if index.field_id in names
@@ -136,10 +141,9 @@ def _indexes(seen: Survey) -> tuple[IndexStatus, ...]:
 def _index(seen: Survey, index: Index, column: str) -> IndexStatus:
     if seen.fileset is None or seen.state is None:
         return IndexStatus(index.kind.value, column, Freshness.NEVER, 0, 0.0)
-    covered = {number for place in seen.fileset.having(index) for number in place.numbers.tolist()}
-    rows = seen.files["rows"].take(pa.array(sorted(covered), pa.int64())).to_numpy().sum() if covered else 0
-    freshness = Freshness.NEVER if not covered else Freshness.STALE
-    if len(covered) == len(seen.fileset):
+    covered = seen.fileset.covered(index)
+    freshness = Freshness.STALE if covered.any() else Freshness.NEVER
+    if covered.all():
         freshness = Freshness.CURRENT
-    share = float(rows / seen.rows) if seen.rows else 1.0
-    return IndexStatus(index.kind.value, column, freshness, len(covered), share)
+    share = float(seen.numbers("rows")[covered].sum() / seen.rows) if seen.rows else 1.0
+    return IndexStatus(index.kind.value, column, freshness, int(covered.sum()), share)

@@ -137,6 +137,13 @@ class FileSet:
         entries = self.state.index.segments
         return [place for place in self.places if index in entries[place.segment].indexes]
 
+    def covered(self, index: Index) -> NDArray[np.bool_]:
+        """Return which files an index covers."""
+        found = np.zeros(len(self), bool)
+        for place in self.having(index) if self.state is not None else ():
+            found[place.numbers] = True
+        return found
+
     def opening_cost(self) -> int:
         """How much was read to know the files, if nobody has asked before: what is kept costs once."""
         unpaid, self._unpaid = self._unpaid, 0

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from rookery.collect.summary import first_of_each
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
 from rookery.tables.iceberg import read_files
@@ -41,6 +41,11 @@ class Difference:
     rows_covered: int
     specs: frozenset[int]  # of the files before
     deleted_from: int = 0  # files that are neither, though their deletes have changed
+
+    @property
+    def rows_gone(self) -> int:
+        """The rows of the files that do not live on as they were."""
+        return int(pc.sum(self.gone["rows"]).as_py() or 0)
 
     def changes(self) -> Changes:
         """Count it."""
@@ -88,7 +93,9 @@ def _gone(survey: Survey) -> pa.Table:
             mine = np.unique(ordinals[segments == number]).astype(np.int64)
             parts.append(segment.files.select(_NOTHING.column_names).take(pa.array(mine)))
     found = pa.concat_tables(parts, promote_options="permissive")
-    return found.filter(pa.array(_first_of_each(found["path"])))  # one may lie in two segments
+    return found.filter(
+        pa.array(first_of_each(found["path"].combine_chunks()))
+    )  # one may lie in two segments
 
 
 _NOTHING = pa.table(
@@ -98,15 +105,6 @@ _NOTHING = pa.table(
         "spec_id": pa.array([], pa.int32()),
     }
 )
-
-
-def _first_of_each(paths: pa.ChunkedArray) -> NDArray[np.bool_]:
-    if not len(paths):
-        return np.zeros(0, bool)
-    codes = paths.combine_chunks().dictionary_encode().indices.to_numpy()
-    first = np.zeros(len(codes), bool)
-    first[np.unique(codes, return_index=True)[1]] = True
-    return first
 
 
 def since_snapshot(survey: Survey, then: Snapshot) -> Difference:

@@ -111,7 +111,7 @@ def drift_of(standing: Standing, *, uncounted: bool = True) -> list[Drift]:
             for number, sketch in survey.state.thetas.items()
             if survey.state.index.types.get(number) == types.get(number)
         }
-        unread = unread_since_state(survey, on_line=standing.on_line)
+        unread = unread_since_state(survey, standing.difference, on_line=standing.on_line)
     else:
         assert base.file is not None
         counted = {number: from_stated(stated) for number, stated in stated_ndvs(base.file).items()}
@@ -131,22 +131,13 @@ def from_stated(stated: int) -> Estimate:
     return Estimate(stated, stated - error, stated + error, exact.kind)
 
 
-def unread_since_state(survey: Survey, *, on_line: bool) -> Unread:
+def unread_since_state(survey: Survey, difference: Difference, *, on_line: bool) -> Unread:
     """Tell files apart by the state; deletes only grow along the line of ancestors."""
     assert survey.fileset is not None
-    assert survey.state is not None
     count = len(survey.fileset)
     known = np.arange(count) < count - survey.fileset.fresh
     whole = _whole(survey)
-    state, live = survey.state, survey.fileset.live
-    lost = np.ones(state.files.num_rows, bool)
-    lost[live.carried] = False
-    keys = state.files["key"].filter(pa.array(lost)).combine_chunks()
-    rows = state.files["rows"].to_numpy()[lost]
-    first: NDArray[np.int64] = np.empty(0, np.int64)
-    if len(keys):  # one may lie in two segments
-        first = np.unique(keys.dictionary_encode().indices.to_numpy(), return_index=True)[1]
-    gone = int(rows[first].sum())
+    gone = difference.rows_gone
     shrunk = np.zeros(count, bool)
     if on_line and not whole.all() and gone:
         shrunk, back = _shrunk(survey, known, whole)
@@ -160,8 +151,8 @@ def unread_since_paths(survey: Survey, difference: Difference) -> Unread:
     known = ~np.asarray(pc.is_in(survey.files["path"], value_set=fresh).to_numpy(), bool)
     whole = _whole(survey)
     deleted = _deleted_at_most(survey, np.flatnonzero(known & ~whole))
-    gone = int(pc.sum(difference.gone["rows"]).as_py() or 0)
-    return Unread(known, np.zeros(len(known), bool), whole, gone + int(deleted.sum()))
+    gone = difference.rows_gone + int(deleted.sum())
+    return Unread(known, np.zeros(len(known), bool), whole, gone)
 
 
 def _whole(survey: Survey) -> NDArray[np.bool_]:

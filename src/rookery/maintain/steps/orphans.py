@@ -118,11 +118,8 @@ def run(look: Look, planned: Plan) -> Ran:
 
 def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
     """See that what was removed is gone, and nothing else that the table names."""
-    nothing_missing(after)
-    there = {
-        file.location for file in list_folder(after.survey.table.location, after.survey.store.io_properties)
-    }
-    left = [file for file in ran.details["removed"] if file.location in there]
+    there = nothing_missing(after)
+    left = [file for file in ran.details["removed"] if bare(file.location) in there]
     if left:
         raise StorageError(
             f"{counted(len(left), 'orphan file')} could not be deleted, {shown(left[0].location)} among them",

@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 from rookery.collect.analyze import analyze
 from rookery.collect.choose import Choice
-from rookery.collect.declare import declare
+from rookery.collect.declare import declare, declared_on
 from rookery.collect.statistics import is_registered
 from rookery.maintain.facts.reasons import reasons
 from rookery.maintain.facts.sights import sights
-from rookery.maintain.facts.staleness import staleness
 from rookery.maintain.policies.policy import WantedIndex
 from rookery.maintain.policies.queried import queried_columns
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps.rewrite_manifests import NAME as MANIFESTS
 from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, VerificationError
-from rookery.maintain.survey import Survey, survey
+from rookery.maintain.survey import Survey
 from rookery.maintain.words import counted
 from rookery.model import UsageError, column_named
 from rookery.sketch.typing import SKETCHED, base_type
@@ -55,8 +54,7 @@ def plan(look: Look) -> Plan | Idle:
 
 def _why(look: Look, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
     found = look.survey
-    held = look.standing
-    yield from reasons(staleness(held), sights(found, held.line), look.policy)
+    yield from reasons(look.age, sights(found, look.standing.line), look.policy)
     rewritten = [step for step in REWRITES if step in look.done]
     if rewritten and look.policy.statistics.after_compaction:
         yield "files were rewritten by this run"
@@ -86,7 +84,7 @@ def missing_indexes(look: Look) -> Iterator[WantedIndex]:
     if not look.policy.indexes:
         return
     table, store = look.survey.table, look.survey.store
-    declared = store.declared(str(table.table.metadata.table_uuid)).indexes
+    declared = declared_on(table, store).indexes
     there = {(index.kind.value, index.field_id) for index in declared}
     for wanted in look.policy.indexes:
         if (wanted.kind, column_named(table.fields(), wanted.column).id) not in there:
@@ -97,15 +95,11 @@ def _indexes_behind(found: Survey) -> bool:
     """Whether an index lacks some file that statistics know; files that are new to both are their matter."""
     if found.fileset is None or found.state is None:
         return False
-    declared = found.store.declared(str(found.table.table.metadata.table_uuid)).typed(found.table.fields())
+    declared = declared_on(found.table, found.store).typed(found.table.fields())
     fields = {field.id for field in found.table.fields()}
     known = len(found.fileset) - found.fileset.fresh
-    for index in declared.indexes:
-        if index.field_id in fields:
-            covered = {number for place in found.fileset.having(index) for number in place.numbers.tolist()}
-            if len(covered) < known:
-                return True
-    return False
+    wanted = [index for index in declared.indexes if index.field_id in fields]
+    return any(found.fileset.covered(index).sum() < known for index in wanted)
 
 
 def _unread(found: Survey) -> tuple[int, int]:
@@ -136,7 +130,7 @@ def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...
         return ("the snapshot has expired since",)
     if after.survey.snapshot is not None and after.survey.snapshot.id != snapshot.id:
         return ("others have committed at the same time",)
-    state = survey(table, after.survey.store).state
+    state = after.survey.state
     if state is None or not is_registered(table, snapshot, state):
         if table.table.schema().schema_id != before.survey.table.table.schema().schema_id:
             raise ConflictError(f"the schema of {table.name} has changed meanwhile", hint="run it again")

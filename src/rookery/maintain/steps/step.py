@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rookery.maintain.facts.staleness import Standing, standing
+from rookery.maintain.facts.staleness import Staleness, Standing, staleness, standing
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.survey import Survey
 from rookery.model import RookeryError, TableName
@@ -81,6 +81,11 @@ class Look:
     def standing(self) -> Standing:
         """The table's statistics, held against what it is now."""
         return standing(self.survey)
+
+    @cached_property
+    def age(self) -> Staleness:
+        """How old its statistics are."""
+        return staleness(self.standing)
 
     @property
     def now_ms(self) -> int:

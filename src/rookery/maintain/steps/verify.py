@@ -134,10 +134,11 @@ def roll_back(name: TableName, snapshot_id: int) -> str:
     return f"undo it: CALL {name.catalog}.system.rollback_to_snapshot('{inside}', {snapshot_id})"
 
 
-def nothing_missing(after: Look) -> None:
-    """See that every file in the table's folder that snapshots or statistics name is there."""
+def nothing_missing(after: Look) -> frozenset[str]:
+    """See that every file in the table's folder that is named is there; return what is, by bare paths."""
     table, store = after.survey.table, after.survey.store
-    there = {bare(file.location) for file in list_folder(table.location, store.io_properties)}
+    listed = list_folder(table.location, store.io_properties)
+    there = frozenset(bare(file.location) for file in listed)
     lost = _named_inside(table) - there
     if lost:  # others may have deleted them by right since the table was loaded
         lost &= _named_inside(after.subject.load()[0])
@@ -146,6 +147,7 @@ def nothing_missing(after: Look) -> None:
             f"{counted(len(lost), 'file')} of {table.name} not there any more, {shown(min(lost))} among them",
             hint="restore them from a backup, or roll back to a snapshot that can be read",
         )
+    return there
 
 
 def _named_inside(table: IcebergTable) -> set[str]:
