@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format bench bench-collect bench-lookup bench-plan bench-joins bench-status fuzz fuzz-prune docs lock java clean
+.PHONY: help setup demo test test-fast lint format bench bench-collect bench-lookup bench-plan bench-joins bench-status fuzz fuzz-prune fuzz-orphans docs lock java clean
 
 help: ## show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ fuzz: $(READY) ## ten minutes of mutated files, memory limited
 
 fuzz-prune: java ## ten minutes of random tables and predicates, against Spark's own answers
 	$(BIN)/python -m tests.differential --seconds 600
+
+fuzz-orphans: $(READY) ## orphans removed from 500 random lakes that make it hard, some twenty minutes; no JVM
+	$(BIN)/python -m tests.safety.orphan_lakes --lakes 500
 
 docs: $(READY) ## write the generated pages and build the site into build/site
 	$(BIN)/python tools/generate_docs.py

@@ -156,7 +156,7 @@ def test_many_speak_at_once(table: PlainTable) -> None:
                 future.result(timeout=60)
         assert declared(table) == set(wanted)
     # Whatever is collected as garbage, the last state knows of all.
-    table.store.collect_garbage([table.snapshot().id], grace=0.0)
+    table.store.collect_garbage(str(table.table.metadata.table_uuid), [table.snapshot().id], grace=0.0)
     assert declared(table) == set(wanted)
 
 

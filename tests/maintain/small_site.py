@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from rookery.api.lake import Lake, connect
-from rookery.maintain.policies.policy import DEFAULT, CleanUp, Policy
+from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy
 from rookery.maintain.runs.recording import Record
 from rookery.maintain.runs.watch import Seen, TableGoneError
 from rookery.maintain.status import TableStatus, table_status
@@ -35,7 +35,7 @@ def status_of(lake: Lake, name: str) -> TableStatus:
     return table_status(*lake.open(name), DEFAULT, now=time.time())
 
 
-NO_ORPHANS = Policy(orphans=CleanUp(None))  # they would have to be looked for, whatever else is well
+NO_ORPHANS = Policy(orphans=Orphans(None))  # they would have to be looked for, whatever else is well
 
 
 class SmallSite:

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rookery.api.lake import Lake
-from rookery.maintain.policies.policy import DEFAULT, CleanUp, Policy, Snapshots
-from rookery.maintain.steps.referenced import bare, reached, statistics_paths
+from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy, Snapshots
+from rookery.maintain.steps.referenced import reached, statistics_paths
 from rookery.maintain.steps.step import Look, StepReport, Subject, TableRun
 from rookery.maintain.survey import survey
 from rookery.storage import local_path
@@ -30,7 +30,7 @@ DAY = 24 * 3600.0
 BRISK = replace(
     DEFAULT,
     snapshots=Snapshots(timedelta(milliseconds=1), 2),
-    orphans=CleanUp(timedelta(days=2)),
+    orphans=Orphans(timedelta(days=2)),
 )
 
 
@@ -49,7 +49,7 @@ def subject_of(
 ) -> Subject:
     full = lake.table_name(name)
     start = no_spark if spark is None else lambda: spark
-    return Subject(full, lambda: lake.open(full), start, policy, clock, forced)
+    return Subject(full, lambda: lake.open(full), start, policy, clock, forced, lake.neighbours())
 
 
 def look_of(
@@ -112,7 +112,7 @@ def missing_files(lake: Lake, table: str) -> list[str]:
     """Files that some snapshot or statistics entry names and that are not there."""
     loaded, _ = lake.open(table)
     names = [*reached(loaded, loaded.snapshots).paths(), *statistics_paths(loaded)]
-    return [name for name in names if not os.path.exists(bare(name))]
+    return [name for name in names if not os.path.exists(local_path(name))]
 
 
 def delete_equal(spark: SparkSession, lake: Lake, table: str, column: str, values: pa.Array) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.maintain.policies.choosing import PolicySet, risky
-from rookery.maintain.policies.policy import CleanUp, Policy, Snapshots, Statistics, Strategy
+from rookery.maintain.policies.policy import CleanUp, Orphans, Policy, Snapshots, Statistics, Strategy
 from rookery.maintain.policies.policy_file import load_policies
 from rookery.maintain.policies.settings import SETTINGS
 from rookery.model import TableName, UsageError
@@ -276,7 +276,7 @@ def test_risks() -> None:
     found = risky(
         Policy(
             snapshots=Snapshots(timedelta(0), -1),
-            orphans=CleanUp(timedelta(days=-1)),
+            orphans=Orphans(timedelta(days=-1)),
             statistics_files=CleanUp(timedelta(0)),
         )
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,15 +13,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rookery.api.lake import Lake
-from rookery.maintain.policies.policy import CleanUp
-from rookery.maintain.steps import clean_up, orphans
-from rookery.maintain.steps.step import Idle, Plan
+from rookery.maintain.policies.policy import Orphans, Policy
+from rookery.maintain.steps import clean_up, orphans, removal
+from rookery.maintain.steps.step import Idle, Look, Plan, Ran
+from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from rookery.storage import local_path
-from tests.maintain.tending import BRISK, DAY, folder_of, look_of, make_old, plant
+from rookery.store import Store
+from rookery.store.state import read_index
+from tests.maintain.tending import BRISK, DAY, folder_of, look_of, make_old, plant, subject_of
+from tests.store.builders import state
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64())})
 
@@ -103,27 +109,63 @@ def test_a_folder_that_two_tables_share_is_left_alone(lake: Lake, table: str, pa
     assert [local_path(file.location) for file in forced.details["files"]] == [str(stray)]
 
 
-def test_old_metadata_of_the_same_table_is_an_orphan(lake: Lake, table: str) -> None:
-    folder = folder_of(lake, table)
-    mine = json.dumps({"table-uuid": str(lake.load(table).metadata.table_uuid)}).encode()
-    old = plant(folder, "metadata/00000-mine.metadata.json", 9 * DAY, mine)
-    assert found(lake, table) == {str(old)}
-
-
-def test_a_later_state_than_the_catalog_knows_is_no_orphan(lake: Lake, table: str) -> None:
-    """The table may stand in another catalog too, and be ahead there."""
+def test_metadata_files_that_have_left_the_log_are_orphans(lake: Lake, table: str) -> None:
+    """They are known to be the table's own past: each names those before it."""
+    with lake.load(table).transaction() as change:
+        change.set_properties({"write.metadata.previous-versions-max": "1"})
+    for number in range(4):
+        with lake.load(table).transaction() as change:
+            change.set_properties({"number": str(number)})
     folder, metadata = folder_of(lake, table), lake.load(table).metadata
-    later = {"table-uuid": str(metadata.table_uuid), "last-updated-ms": metadata.last_updated_ms + 1}
-    plant(folder, "metadata/00009-later.metadata.json", 9 * DAY, json.dumps(later).encode())
-    plant(folder, "data/of-later.parquet", 9 * DAY)
-    with pytest.raises(UsageError, match="a later state of the table"):
-        found(lake, table)
-    os.utime(folder / "metadata" / "00009-later.metadata.json")  # of a commit under way
-    assert len(found(lake, table)) == 1
-    make_old(folder / "metadata", 9 * DAY)
-    with lake.load(table).transaction() as change:  # now it is the catalog that is ahead
+    make_old(folder, 9 * DAY)
+    names = [lake.load(table).metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)]
+    there = {str(path) for path in (folder / "metadata").glob("*.metadata.json")}
+    assert found(lake, table) == there - set(map(local_path, names))
+    assert len(there) == 9
+
+
+def states(lake: Lake, table: str, log: list[str], updated: int, **more: object) -> bytes:
+    """A metadata file of the table that its catalog does not know."""
+    uuid_ = str(lake.load(table).metadata.table_uuid)
+    entries = [{"metadata-file": name, "timestamp-ms": 1} for name in log]
+    text = {"table-uuid": uuid_, "last-updated-ms": updated, "metadata-log": entries, **more}
+    return json.dumps(text).encode()
+
+
+@pytest.mark.parametrize("log", [[], ["/elsewhere/00003-theirs.metadata.json"]], ids=["alone", "second"])
+@pytest.mark.parametrize("age", [0, 9 * DAY], ids=["young", "old"])
+def test_a_fork_of_the_table_is_refused(lake: Lake, table: str, log: list[str], age: float) -> None:
+    """It stands in another catalog too; what this one knows of it is kept even with --yes."""
+    folder, updated = folder_of(lake, table), lake.load(table).metadata.last_updated_ms
+    theirs = plant(folder, "data/theirs.stats", 9 * DAY)
+    with lake.load(table).transaction() as change:  # whichever is ahead
         change.set_properties({"a": "b"})
-    assert len(found(lake, table)) == 2
+    file = states(lake, table, log, updated + 1, statistics=[{"statistics-path": f"file:{theirs}"}])
+    plant(folder, "metadata/00004-theirs.metadata.json", age, file)
+    stray = plant(folder, "data/stray.parquet", 9 * DAY)
+    with pytest.raises(UsageError, match="its catalog does not know"):
+        found(lake, table)
+    forced = orphans.plan(look_of(lake, table, forced=True))
+    assert isinstance(forced, Plan)
+    assert [local_path(file.location) for file in forced.details["files"]] == [str(stray)]
+
+
+def test_one_unknown_commit_keeps_what_may_have_come_after_it(lake: Lake, table: str) -> None:
+    """It may have failed, or may have begun a fork that went on where it cannot be seen."""
+    folder, loaded = folder_of(lake, table), lake.load(table)
+    unknown = states(lake, table, [loaded.metadata_location], int(time.time() * 1000))
+    plant(folder, "metadata/00004-unknown.metadata.json", 0, unknown)
+    before = plant(folder, "data/before.parquet", 9 * DAY)
+    after = plant(folder, "data/after.parquet", -DAY)
+    in_a_month = replace(subject_of(lake, table, None), now=lambda: time.time() + 30 * DAY)
+    planned = orphans.plan(Look(in_a_month, survey(*in_a_month.load())))
+    assert isinstance(planned, Plan)
+    assert [local_path(file.location) for file in planned.details["files"]] == [str(before)]
+    assert "1 file left" in planned.why
+    forced = replace(in_a_month, forced=True)
+    planned = orphans.plan(Look(forced, survey(*forced.load())))
+    assert isinstance(planned, Plan)
+    assert {local_path(file.location) for file in planned.details["files"]} == {str(before), str(after)}
 
 
 def test_links_are_not_followed_to_what_they_name(lake: Lake, table: str, tmp_path: Path) -> None:
@@ -152,24 +194,8 @@ def test_clean_up_leaves_shared_files_alone(lake: Lake, table: str) -> None:
     assert isinstance(clean_up.plan(look_of(lake, table)), Idle)
 
 
-@pytest.mark.parametrize(
-    ("location", "bare"),
-    [
-        ("s3a://bucket/a/b.parquet", "/a/b.parquet"),
-        ("s3://other/a//b.parquet", "/a/b.parquet"),
-        ("file:/a/b", "/a/b"),
-        ("file:///a/b", "/a/b"),
-        ("/a/b", "/a/b"),
-    ],
-)
-def test_paths_are_told_apart_without_scheme_and_authority(location: str, bare: str) -> None:
-    from rookery.maintain.steps.referenced import bare as stripped
-
-    assert stripped(location) == bare
-
-
 def test_less_than_a_day_is_refused(lake: Lake, table: str) -> None:
-    policy = replace(BRISK, orphans=CleanUp(timedelta(hours=23)))
+    policy = replace(BRISK, orphans=Orphans(timedelta(hours=23)))
     with pytest.raises(UsageError, match="at least 24 hours"):
         orphans.plan(look_of(lake, table, policy))
 
@@ -182,3 +208,110 @@ def test_a_table_whose_files_are_shared_is_left_alone(lake: Lake, table: str) ->
     planned = orphans.plan(look_of(lake, table))
     assert isinstance(planned, Idle)
     assert "gc.enabled" in planned.why
+
+
+def run(lake: Lake, table: str, policy: Policy, at: float = 0.0, *, forced: bool = False) -> Ran:
+    """Do what the step does, but for asking Iceberg as well; *at* so many seconds from now."""
+    subject = replace(subject_of(lake, table, None, policy, forced=forced), now=lambda: time.time() + at)
+    look = Look(subject, survey(*subject.load()))
+    planned = orphans.plan(look)
+    assert isinstance(planned, Plan), planned
+    removed = orphans.take_away(subject, planned.details["files"])
+    removal.empty(planned.details["expired"], look.survey.store)
+    return Ran(len(removed), details={"planned": planned})
+
+
+def test_the_trash_keeps_files_for_a_time(lake: Lake, table: str, tmp_path: Path) -> None:
+    folder, trash = folder_of(lake, table), tmp_path / "trash"
+    policy = replace(BRISK, orphans=Orphans(timedelta(days=2), trash=str(trash)))
+    plant(folder, "data/a/stray.parquet", 9 * DAY, b"first")
+    plant(folder, "data/#odd? name\n", 9 * DAY)
+    assert run(lake, table, policy).files == 2
+    plant(folder, "data/a/stray.parquet", 9 * DAY, b"second")
+    assert run(lake, table, policy).files == 1
+    own = trash / str(lake.load(table).metadata.table_uuid)
+    assert sorted(path.read_bytes() for path in own.glob("*/data/a/stray.parquet")) == [b"first", b"second"]
+    assert len(list(own.glob("*/data/#odd? name\n"))) == 1
+    theirs = plant(own, "not-a-run/precious", 99 * DAY)
+    stray = plant(folder, "data/late.parquet", -8 * DAY + 3 * DAY)
+    run(lake, table, policy, at=8 * DAY)
+    assert not stray.exists()
+    left = {path.name for path in trash.rglob("*") if path.is_file()}
+    assert left == {"precious", "late.parquet"}
+    assert theirs.exists()
+
+
+def test_a_trash_in_the_folder_is_refused(lake: Lake, table: str) -> None:
+    policy = replace(BRISK, orphans=Orphans(timedelta(days=2), trash=f"{folder_of(lake, table)}/data/trash"))
+    with pytest.raises(UsageError, match="lies in the folder"):
+        orphans.plan(look_of(lake, table, policy))
+
+
+@pytest.mark.parametrize("kind", ["files", "bytes"])
+def test_no_more_than_a_share_of_the_folder_goes(lake: Lake, table: str, kind: str) -> None:
+    folder = folder_of(lake, table)
+    there = sum(1 for path in folder.rglob("*") if path.is_file())
+    if kind == "files":
+        for number in range(there + 1):
+            plant(folder, f"data/{number}.parquet", 9 * DAY, b"")
+    else:
+        plant(folder, "data/large.parquet", 9 * DAY, b"x" * (1 << 20))
+    with pytest.raises(UsageError, match=r"more than orphans\.max-share"):
+        orphans.plan(look_of(lake, table))
+    assert isinstance(orphans.plan(look_of(lake, table, forced=True)), Plan)
+    generous = replace(BRISK, orphans=Orphans(timedelta(days=2), max_share=1))
+    assert isinstance(orphans.plan(look_of(lake, table, generous)), Plan)
+
+
+def test_what_is_named_meanwhile_is_not_removed(lake: Lake, table: str) -> None:
+    """Planned as an orphan, then added to the table, or written anew, before it is removed."""
+    folder = folder_of(lake, table)
+    added, changed, gone = (plant(folder, f"data/{name}.parquet", 9 * DAY) for name in ("a", "b", "c"))
+    pq.write_table(ROWS, added)
+    os.utime(added, (1, 1))
+    subject = subject_of(lake, table, None)
+    planned = orphans.plan(look_of(lake, table))
+    assert isinstance(planned, Plan)
+    assert planned.files == 3
+    lake.load(table).add_files([f"file:{folder}/../{folder.name}/data/a.parquet"])
+    changed.write_bytes(b"anew")
+    assert [file.name for file in orphans.take_away(subject, planned.details["files"])] == ["c.parquet"]
+    assert added.exists()
+    assert changed.exists()
+    assert not gone.exists()
+
+
+def test_a_catalog_that_cannot_be_asked_is_refused(lake: Lake, table: str) -> None:
+    """One table of it is broken: it may lie anywhere, in this folder too."""
+    plant(folder_of(lake, table), "data/stray", 9 * DAY)
+    broken = lake.catalog.create_table("orphans.broken", ROWS.schema)
+    Path(local_path(broken.metadata_location)).write_text("{")
+    try:
+        with pytest.raises(UsageError, match="cannot be asked"):
+            orphans.plan(look_of(lake, table))
+        assert isinstance(orphans.plan(look_of(lake, table, forced=True)), Plan)
+    finally:
+        lake.catalog.drop_table("orphans.broken")
+
+
+def test_a_table_that_lacks_files_is_left_alone(lake: Lake, table: str) -> None:
+    folder = folder_of(lake, table)
+    plant(folder, "data/stray", 9 * DAY)
+    next(iter(sorted((folder / "data").rglob("*.parquet")))).unlink()
+    with pytest.raises(UsageError, match="cannot be found"):
+        orphans.plan(look_of(lake, table))
+
+
+def test_states_of_another_table_are_not_garbage(tmp_path: Path) -> None:
+    """Two tables with one `rookery.location`, even of the same snapshot ids; what cannot be read is kept."""
+    store = Store(str(tmp_path), {})
+    for uuid_ in ("one", "two"):
+        for snapshot in (1, 2, 2, 3):
+            made = state(snapshot_id=snapshot, sequence_number=snapshot)
+            store.write_state(replace(made, index=replace(made.index, table_uuid=uuid_)))
+    gone = store.garbage("one", [3], grace=-1)
+    assert len(gone) == 3
+    assert {read_index(store.path(name)).table_uuid for name in gone} == {"one"}
+    for name in store.names("state-", ".puffin"):
+        Path(store.path(name)).write_bytes(b"damaged")
+    assert store.garbage("one", [], grace=-1) == []

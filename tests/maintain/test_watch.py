@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.maintain.policies.policy import CleanUp, Statistics
+from rookery.maintain.policies.policy import Orphans, Statistics
 from rookery.maintain.policies.times import parse_quiet_hours
 from rookery.maintain.runs.alerts import Alert, Alerts
 from rookery.maintain.runs.history import History
@@ -174,7 +174,7 @@ class TestOnce:
         """They show in no metadata, so a table that is well otherwise is due for them."""
         site = SmallSite(template, a=0)
         now = [time.time()]
-        site.policies["a"] = policy = replace(NO_ORPHANS, orphans=CleanUp(timedelta(days=3)))
+        site.policies["a"] = policy = replace(NO_ORPHANS, orphans=Orphans(timedelta(days=3)))
         site.step = ORPHANS
         watcher = Watcher(site, history, Leases(history.engine), timer=timer, clock=lambda: now[0])
         assert verdicts(watcher) == {"a": Verdict.DONE}

@@ -14,6 +14,7 @@ import rookery
 from rookery.api.lake import Lake
 from rookery.api.maintain import MaintainReport, maintain
 from rookery.maintain.steps.referenced import named
+from rookery.storage import local_path
 from tests.lakehouse import NewTable
 from tests.maintain.tending import DAY, folder_of, missing_files, plant, rows_hash
 
@@ -111,4 +112,6 @@ def strays(lake: Lake, name: str) -> set[str]:
     """Files in the table's folder that nothing names."""
     loaded, _ = lake.open(name)
     there = {str(path) for path in folder_of(lake, name).rglob("*") if path.is_file()}
-    return {path for path in there - named(loaded) if not path.endswith(".crc")}
+    names = named(loaded)
+    known = set(map(local_path, (*names.required, *names.optional)))
+    return {path for path in there - known if not path.endswith(".crc")}

@@ -87,7 +87,7 @@ def test_two_first_analyses_at_once(spark: SparkSession, lake: Lake, new_table: 
             future.result(timeout=120)
     assert_right(spark, lake, name)
     loaded, store = rookery.table(name, lake).load()
-    store.collect_garbage(loaded.snapshots.keys(), grace=-1)
+    store.collect_garbage(str(loaded.table.metadata.table_uuid), loaded.snapshots.keys(), grace=-1)
     assert sorted(path.name.split("-")[0] for path in folder(lake, name).iterdir()) == ["segment", "state"]
     assert_right(spark, lake, name)
 

@@ -221,7 +221,7 @@ def test_foreign_files(spark: SparkSession, lake: Lake, kept: Kept, caplog: pyte
     assert_mended(spark, lake, kept)
     assert warnings(caplog) == []
     loaded, store = rookery.table(kept.name, lake).load()
-    store.collect_garbage(loaded.snapshots.keys(), grace=-1)
+    store.collect_garbage(str(loaded.table.metadata.table_uuid), loaded.snapshots.keys(), grace=-1)
     assert [name for name in [*strangers, "folder"] if not (kept.folder / name).exists()] == []
     assert_right(spark, lake, kept.name)
 

@@ -58,7 +58,7 @@ def filled(spark: SparkSession, lake: Lake, new_table: NewTable, refresh: bool) 
 def leave_only_what_is_named(lake: Lake, name: str) -> None:
     """With no time of grace, nothing is left but the states and what they name."""
     loaded, store = rookery.table(name, lake).load()
-    store.collect_garbage(loaded.snapshots.keys(), grace=-1)
+    store.collect_garbage(str(loaded.table.metadata.table_uuid), loaded.snapshots.keys(), grace=-1)
     named = {
         entry.name for _, state in store.newest(list(loaded.snapshots)) for entry in state.index.segments
     }
@@ -165,4 +165,6 @@ def test_what_others_are_about_to_name_is_left_alone(
     assert segment.exists()
     loaded, store = rookery.table(name, lake).load()
     assert isinstance(store, Store)
-    assert store.collect_garbage(loaded.snapshots.keys(), grace=-1) == [segment.name]
+    assert store.collect_garbage(
+        str(loaded.table.metadata.table_uuid), loaded.snapshots.keys(), grace=-1
+    ) == [segment.name]

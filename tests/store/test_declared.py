@@ -100,7 +100,7 @@ def test_a_declaration_while_another_writes(tmp_path: Path, monkeypatch: pytest.
     newest = store.recent()[0]
     assert read_state(store.path(newest)).index.indexes == (ONE, TWO)
     # And what garbage collection leaves of it still says so.
-    store.collect_garbage([7], grace=0.0)
+    store.collect_garbage("uuid", [7], grace=0.0)
     assert store.declared("uuid").indexes == (ONE, TWO)
 
 

@@ -143,7 +143,7 @@ def left(store: Store) -> set[str]:
 def test_states_follow_their_snapshots(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     found = write_states(store, 10, 20, 30)
-    gone = store.collect_garbage([20, 30], grace=NOW)
+    gone = store.collect_garbage("uuid", [20, 30], grace=NOW)
     assert set(gone) == set(found[10])
     assert left(store) == {*found[20], *found[30], found[0][1]}
     for name in store.names("state-", ".puffin"):
@@ -153,7 +153,7 @@ def test_states_follow_their_snapshots(tmp_path: Path) -> None:
 def test_the_newest_stays_even_if_its_snapshot_is_gone(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     found = write_states(store, 10, 20, 30)
-    store.collect_garbage([], grace=NOW)
+    store.collect_garbage("uuid", [], grace=NOW)
     assert left(store) == {*found[30], found[0][1]}
 
 
@@ -161,7 +161,7 @@ def test_of_one_snapshot_only_the_last_state_stays(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     first = write_states(store, 10)
     second = write_states(store, 10)
-    store.collect_garbage([10], grace=NOW)
+    store.collect_garbage("uuid", [10], grace=NOW)
     assert left(store) == {*second[10], second[0][1]}
     assert first[10][0] not in left(store)
 
@@ -172,9 +172,9 @@ def test_the_young_are_spared(tmp_path: Path) -> None:
     write_states(store, 10, 20)
     unnamed = segment(store, {1: [sketch(5)]})
     before = left(store)
-    assert store.collect_garbage([10, 20]) == []
+    assert store.collect_garbage("uuid", [10, 20]) == []
     assert left(store) == before
-    store.collect_garbage([10, 20], grace=NOW)
+    store.collect_garbage("uuid", [10, 20], grace=NOW)
     assert left(store) == before - {unnamed.name}
 
 
@@ -184,7 +184,7 @@ def test_a_state_that_cannot_be_read_keeps_every_segment(tmp_path: Path) -> None
     segment(store, {1: [sketch(5)]})
     Path(store.path(found[10][0])).write_bytes(b"not a state")
     segments = set(store.names("segment-", ".puffin"))
-    store.collect_garbage([10, 20], grace=NOW)
+    store.collect_garbage("uuid", [10, 20], grace=NOW)
     assert set(store.names("segment-", ".puffin")) == segments
 
 
@@ -192,7 +192,7 @@ def test_version_1_keeps_what_is_newest_by_time(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     for snapshot in (900, 100):
         store.write_state(state(snapshot_id=snapshot, sequence_number=0))
-    store.collect_garbage([], grace=NOW)
+    store.collect_garbage("uuid", [], grace=NOW)
     assert [found.index.snapshot_id for _, found in store.newest([])] == [100]
 
 
@@ -201,7 +201,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     write_states(store, 10)
     foreign = Path(store.path("README.txt"))
     foreign.write_text("mine")
-    store.collect_garbage([], grace=NOW)
+    store.collect_garbage("uuid", [], grace=NOW)
     assert foreign.exists()
 
 

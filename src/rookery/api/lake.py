@@ -9,8 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table import Table
 
+from rookery.maintain.steps.neighbours import Neighbours
 from rookery.model import CatalogError, RookeryError, TableName, UsageError
 from rookery.store import Store, store_of
 from rookery.tables import CatalogConfig, configured, load_table, open_catalog, resolve
@@ -78,6 +80,19 @@ class Lake:
         if not found:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
         return sorted(found, key=str)
+
+    def neighbours(self) -> Neighbours:
+        """Return the tables of the catalog as those see them that delete files beside them."""
+
+        def load(name: TableName) -> IcebergTable | None:
+            try:
+                return IcebergTable(name, self.load(name))
+            except UsageError as error:
+                if isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
+                    return None  # dropped since it was listed
+                raise
+
+        return Neighbours(lambda: self.find(ALL), load)
 
     def _namespaces(self, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         for namespace in self.catalog.list_namespaces(parent):

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,12 @@ from rookery.maintain.pipeline import maintain_table, refuse, steps_named
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.policy_file import find_policies
+from rookery.maintain.policies.settings import trash_folder
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.leases import Leases
 from rookery.maintain.runs.patience import PATIENCE, Patience
 from rookery.maintain.runs.recording import recorded
+from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import Outcome, StepReport, Subject, TableRun
 from rookery.maintain.words import one_line
 from rookery.model import RookeryError, Sheet, SheetReport, TableName, in_bytes
@@ -99,6 +101,7 @@ class Order:
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     patience: float = PATIENCE  # seconds that a catalog which does not answer is waited for
+    trash: str | None = None  # where orphan files are moved to, whatever policies say
     clock: Callable[[], float] = time.time
 
 
@@ -114,6 +117,7 @@ def maintain(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     patience: float = PATIENCE,
+    trash: str | None = None,
     clock: Callable[[], float] = time.time,
     tell: Tell = lambda said: None,
 ) -> MaintainReport:
@@ -124,7 +128,16 @@ def maintain(
     """
     lake = lake or connect()
     steps_named(only)
-    order = Order(tuple(only), dry_run, yes, master, conf or {}, patience, clock)
+    order = Order(
+        only=tuple(only),
+        dry_run=dry_run,
+        forced=yes,
+        master=master,
+        conf=conf or {},
+        patience=patience,
+        trash=trash_folder(trash) if trash is not None else None,
+        clock=clock,
+    )
     policies = find_policies(policy)
     found = Patience(lake.answers, patience)(lambda: _tables(lake, patterns or (ALL,), policies))
     for table in found:
@@ -139,9 +152,10 @@ def maintain(
             stack.callback(leases.close)
             book = _Book(kept, leases)
         runs = []
+        neighbours = lake.neighbours()  # asked once, by the first table that has something to delete
         for table in found:
             tell(str(table.name))
-            runs.append(_maintained(lake, table, order, book))
+            runs.append(_maintained(lake, table, order, book, neighbours))
         return MaintainReport(tuple(runs), dry_run)
 
 
@@ -180,12 +194,14 @@ def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet) -> list[_T
     return found
 
 
-def _maintained(lake: Lake, table: _Table, order: Order, book: _Book | None) -> TableRun:
+def _maintained(
+    lake: Lake, table: _Table, order: Order, book: _Book | None, neighbours: Neighbours
+) -> TableRun:
     if table.policy is None:
         return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=table.error)
     run = partial(
         maintain_table,
-        subject_of(lake, table.name, table.policy, order),
+        subject_of(lake, table.name, table.policy, order, neighbours),
         only=order.only,
         dry_run=order.dry_run,
         cause=ASKED_FOR,
@@ -204,12 +220,15 @@ def _said(error: RookeryError) -> str:
     return one_line(error.message if error.hint is None else f"{error.message} ({error.hint})")
 
 
-def subject_of(lake: Lake, name: TableName, policy: Policy, order: Order) -> Subject:
+def subject_of(lake: Lake, name: TableName, policy: Policy, order: Order, neighbours: Neighbours) -> Subject:
     """Return a table as the pipeline takes it; Spark is started by the first step that needs it."""
 
     @cache
     def spark() -> SparkSession:
         return lake.spark(master=order.master, conf=order.conf)
 
+    if order.trash is not None:
+        policy = replace(policy, orphans=replace(policy.orphans, trash=order.trash))
     patiently = Patience(lake.answers, order.patience)
-    return Subject(name, lambda: patiently(lambda: lake.open(name)), spark, policy, order.clock, order.forced)
+    load = partial(patiently, partial(lake.open, name))
+    return Subject(name, load, spark, policy, order.clock, order.forced, neighbours)

@@ -101,6 +101,7 @@ class LakeSite:
         self._patience = patience
         self._clock = clock
         self._start = spark or lake.spark
+        self._neighbours = lake.neighbours()
         self._session: SparkSession | None = None
         self._starting = threading.Lock()
 
@@ -168,7 +169,9 @@ class LakeSite:
         """Run the pipeline on a table."""
         patiently = Patience(self._lake.answers, self._patience)
         load = partial(patiently, partial(self._lake.open, seen.name))
-        subject = Subject(seen.name, load, self._spark, seen.policy, self._clock)
+        subject = Subject(
+            seen.name, load, self._spark, seen.policy, self._clock, neighbours=self._neighbours.anew()
+        )
         return maintain_table(subject, cause=cause, stop=stop, record=record)
 
     def _spark(self) -> SparkSession:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ from rookery.cli.history import HistoryUrl
 from rookery.cli.render import plain, show, talk
 from rookery.cli.settings import Conf, Master, PolicyFile, Waiting, seconds_of, settings_of
 from rookery.cli.statistics import pairs
+from rookery.storage import local_path, scheme_of
 
 
 def maintain(
@@ -24,8 +26,17 @@ def maintain(
     ] = False,
     only: Annotated[list[str] | None, typer.Option(help="Only this step; may be repeated.")] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Do what is refused otherwise: no retention, or in quiet hours.")
+        bool,
+        typer.Option(
+            "--yes",
+            help="Do what is refused otherwise: no retention, in quiet hours, more orphan files than "
+            "orphans.max-share, in a folder that another table or catalog may use.",
+        ),
     ] = False,
+    trash: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Move orphan files there, under their paths; else by policy."),
+    ] = None,
     policy: PolicyFile = None,
     history: HistoryUrl = None,
     patience: Waiting = "60s",
@@ -50,6 +61,7 @@ def maintain(
         policy=policy,
         history=history,
         patience=seconds_of(patience),
+        trash=trash if trash is None or scheme_of(trash) else os.path.abspath(local_path(trash)),
         master=master,
         conf=pairs(conf or []),
         tell=lambda said: talk().print(plain(said), style="dim"),

@@ -67,7 +67,7 @@ def analyze(
         if costs.files or not is_registered(table, snapshot, state):
             register(spark, table, snapshot, state, store.io_properties)
             committed = True
-            store.collect_garbage(table.snapshots.keys())
+            store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
     return Outcome(
         state,
         snapshot.id,

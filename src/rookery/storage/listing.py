@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from rookery.model import StorageError
 from rookery.storage.location import local_path, scheme_of
 
+Inode = tuple[int, int]  # the device, and the number on it
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -18,6 +20,7 @@ class Listed:
     location: str
     size: int
     modified: float  # seconds since 1970
+    inode: Inode | None = None  # of a local file
 
     @property
     def name(self) -> str:
@@ -55,7 +58,8 @@ def list_folder(
                         continue
                     with suppress(FileNotFoundError):  # gone since it was listed
                         stat = entry.stat(follow_symlinks=False)
-                        found.append(Listed(f"{where}/{place}", stat.st_size, stat.st_mtime))
+                        inode = stat.st_dev, stat.st_ino
+                        found.append(Listed(f"{where}/{place}", stat.st_size, stat.st_mtime, inode))
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -161,6 +161,16 @@ def create_remote(location: str, properties: Mapping[str, str], *, overwrite: bo
         return FsspecSink(filesystem, path, overwrite=overwrite, location=location)
 
 
+def delete_remote(location: str, properties: Mapping[str, str]) -> None:
+    """Delete a URL, choosing as `open_remote` does; one that is gone already is no error."""
+    with _said_plainly(location, "deleted"), suppress(FileNotFoundError):
+        if scheme_of(location) in SCHEMA_TO_FILE_IO:
+            load_file_io(dict(properties), location).delete(location)
+        else:
+            filesystem, path = fsspec.core.url_to_fs(location)
+            filesystem.rm_file(path)
+
+
 def list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
     """Return every file below a URL, or the URL itself if it is a file."""
     with _said_plainly(url, "listed"):

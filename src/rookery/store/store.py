@@ -154,28 +154,42 @@ class Store:
                 raise DamagedError(Place(self.path(entry.name)), "a segment", "no such file")
             self.open_segment(entry).close()
 
-    def collect_garbage(self, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
+    def collect_garbage(
+        self, table_uuid: str, snapshots: Collection[int], *, grace: float = GRACE
+    ) -> list[str]:
         """Delete what `garbage` names, and return it."""
-        doomed = self.garbage(snapshots, grace=grace)
+        doomed = self.garbage(table_uuid, snapshots, grace=grace)
         io = load_file_io(dict(self.io_properties), self.location)
         for name in doomed:
             with suppress(FileNotFoundError):  # another run has been here
                 io.delete(self.path(name))
         return doomed
 
-    def garbage(self, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
-        """Name the states whose snapshot is gone, but the newest, segments that no state names, and torsos.
+    def garbage(self, table_uuid: str, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
+        """Name a table's states of snapshots that are gone, but the newest; unnamed segments; torsos.
 
         Nothing younger than *grace* seconds is named, except states that a later one of their snapshot
-        replaces. A state that cannot be read keeps every segment: it may name any of them.
+        replaces. Other tables may keep theirs in the same folder: a state that cannot be read may be one of
+        those, and is kept; so is every segment then, as it may name any of them.
         """
-        states = self.states()
+        everything = self.states()
+        if len(everything) > 1:
+            states = [found for found in everything if self._is_of(found[2], table_uuid)]
+        else:
+            states = []  # the newest stays anyway
         doomed = [
             name for _, snapshot, name in states[:-1] if snapshot not in snapshots and _old(name, grace)
         ]
         doomed += _superseded(states)
-        kept = [name for _, _, name in states if name not in doomed]
+        kept = [name for _, _, name in everything if name not in doomed]
         return [*dict.fromkeys(doomed), *self._unnamed(kept, grace), *self._torsos(grace)]
+
+    def _is_of(self, name: str, table_uuid: str) -> bool:
+        try:
+            return read_index(self.path(name), self.io_properties).table_uuid == table_uuid
+        except RookeryError as error:
+            log.warning("a state is kept, as it cannot be read: %s", error)
+            return False
 
     def _unnamed(self, states: list[str], grace: float) -> list[str]:
         """The old segments that none of these states names; the newest names most, so it is asked first."""

@@ -94,6 +94,16 @@ class CleanUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Orphans:
+    """Which orphan files are removed, and what becomes of them."""
+
+    older_than: timedelta | None = timedelta(days=3)  # none: never
+    max_share: float = 0.5  # of the folder's files, and of its bytes, that one run may remove
+    trash: str | None = None  # a folder that they are moved to; none: they are deleted
+    trash_keep: timedelta = timedelta(days=7)  # how long they stay there
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What one run may do at most."""
 
@@ -110,7 +120,7 @@ class Policy:
     deletes: Deletes = field(default_factory=Deletes)
     manifests: Manifests = field(default_factory=Manifests)
     snapshots: Snapshots = field(default_factory=Snapshots)
-    orphans: CleanUp = field(default_factory=lambda: CleanUp(timedelta(days=3)))
+    orphans: Orphans = field(default_factory=Orphans)
     statistics_files: CleanUp = field(default_factory=lambda: CleanUp(timedelta(days=1)))
     quiet_hours: tuple[QuietHours, ...] = ()  # when nothing is done to the table
     limits: Limits = field(default_factory=Limits)

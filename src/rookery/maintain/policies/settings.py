@@ -20,6 +20,8 @@ from rookery.maintain.policies.times import (
     show_schedule,
 )
 from rookery.model import UsageError
+from rookery.storage import local_path, scheme_of
+from rookery.storage import shown as shown_location
 from rookery.tables import redact
 
 LEAST_ORPHAN_AGE = timedelta(hours=24)  # Iceberg's own procedure refuses less
@@ -197,6 +199,18 @@ def _orphan_age(text: str) -> timedelta:
     return age
 
 
+def trash_folder(text: str) -> str:
+    """Read the folder that orphan files are moved to: a path from the root, or a URL.
+
+    >>> trash_folder("/mnt/trash/"), trash_folder("s3://bucket/trash")
+    ('/mnt/trash', 's3://bucket/trash')
+    """
+    folder = text.strip().rstrip("/")
+    if not folder or (scheme_of(folder) is None and not local_path(folder).startswith("/")):
+        raise UsageError(f"'{shown(text)}' is no folder for the trash", hint="write a full path, or a URL")
+    return folder
+
+
 _NEVER: Mapping[str, Any] = {"never": None}
 _NONE: Mapping[str, Any] = {"none": ()}
 _COLUMNS: Mapping[str, Any] = {"all": (), FROM_QUERIES: (FROM_QUERIES,)}
@@ -221,6 +235,9 @@ SETTINGS = (
     Setting("snapshots.keep-for", parse_duration, show_duration, words={"forever": None}),
     Setting("snapshots.keep-last", _whole()),
     Setting("orphans.older-than", _orphan_age, show_duration, words=_NEVER),
+    Setting("orphans.max-share", _number(0, 1, above=True), "{:g}".format),
+    Setting("orphans.trash", trash_folder, shown_location, words={"none": None}),
+    Setting("orphans.trash-keep", parse_duration, show_duration),
     Setting("statistics-files.older-than", parse_duration, show_duration, words=_NEVER),
     Setting("quiet-hours", parse_quiet_hours, show_quiet_hours, many=True, words=_NONE),
     Setting("limits.bytes", parse_size, show_size, words={"none": None}),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
 
-from pyiceberg.io import load_file_io
+import numpy as np
 
 from rookery.maintain.facts.beside import left_over
-from rookery.maintain.steps.alone import check_alone
+from rookery.maintain.steps.deletable import deletable, list_table
 from rookery.maintain.steps.expire import collects_garbage
-from rookery.maintain.steps.referenced import bare, named
 from rookery.maintain.steps.refresh import NAME as REFRESH
+from rookery.maintain.steps.removal import remove
 from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
+from rookery.maintain.survey import survey
 from rookery.maintain.words import counted
 from rookery.model import StorageError
-from rookery.storage import Listed, list_folder, shown
+from rookery.storage import Listed, list_folder
 
 NAME = "clean up"
 
@@ -24,9 +26,9 @@ def plan(look: Look) -> Plan | Idle:
     age = look.policy.statistics_files.older_than
     if age is None:
         return Idle("statistics files are kept")
-    older_than = look.subject.now() - age.total_seconds()
-    files = statistics_files(look, older_than) if collects_garbage(look.survey.table) else []
-    garbage = look.survey.store.garbage(look.survey.table.snapshots.keys())
+    table = look.survey.table
+    files = statistics_files(look, age) if collects_garbage(table) else ()
+    garbage = look.survey.store.garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
     if not files and not garbage:
         return Idle("nothing is left over")
     sizes = {file.name: file.size for file in _ours(look)} if garbage else {}
@@ -38,7 +40,7 @@ def plan(look: Look) -> Plan | Idle:
         "; ".join(why),
         len(files) + len(garbage),
         sum(file.size for file in files) + sum(sizes.get(name, 0) for name in garbage),
-        {"files": tuple(files), "garbage": tuple(garbage)},
+        {"files": files, "garbage": tuple(garbage)},
     )
 
 
@@ -47,38 +49,41 @@ def _ours(look: Look) -> list[Listed]:
     return list_folder(store.location, store.io_properties, recursive=False)
 
 
-def statistics_files(look: Look, older_than: float) -> list[Listed]:
-    """Return the old statistics files, and torsos of such, that lie with the metadata and nothing names."""
-    found = look.survey
-    left = [each.file for each in left_over(found)]
-    folder = list_folder(found.table.metadata_folder, found.store.io_properties, recursive=False, links=False)
-    torsos = [file for file in folder if file.name.startswith(".") and file.name.endswith(".tmp")]
-    old = [file for file in (*left, *torsos) if file.modified < older_than]
-    if not old:
-        return []
-    names = named(found.table)  # a deletion vector may lie there too
-    if not look.subject.forced:
-        check_alone(look, (file for file in folder if bare(file.location) not in names))
-    return [file for file in old if bare(file.location) not in names]
+def statistics_files(look: Look, age: timedelta) -> tuple[Listed, ...]:
+    """Return the old statistics files, and partial ones, that lie with the metadata and nothing names."""
+    table, store = look.survey.table, look.survey.store
+    listing = list_table(table.metadata_folder, store)
+    left = {each.file.location for each in left_over(look.survey)}
+    older_than = look.subject.now() - age.total_seconds()
+    wanted = [
+        file.modified < older_than
+        and (file.location in left or _is_partial(file))
+        and file.location == f"{listing.location}/{file.name}"
+        for file in listing.files
+    ]
+    return deletable(look.subject, listing, np.array(wanted, bool), age).files
+
+
+def _is_partial(file: Listed) -> bool:
+    return file.name.startswith(".") and file.name.endswith(".tmp")
 
 
 def run(look: Look, planned: Plan) -> Ran:
-    """Delete them."""
-    store = look.survey.store
-    io = load_file_io(dict(store.io_properties), look.survey.table.location)
-    for file in planned.details["files"]:
-        with suppress(FileNotFoundError):  # another run has been here
-            try:
-                io.delete(file.location)
-            except OSError as error:
-                if isinstance(error, FileNotFoundError):
-                    raise
-                raise StorageError(
-                    f"{shown(file.location)}: cannot be deleted: {error.strerror or error}",
-                    hint="check who may write to the folder",
-                ) from error
-    gone = store.collect_garbage(look.survey.table.snapshots.keys()) if planned.details["garbage"] else []
-    return Ran(len(planned.details["files"]) + len(gone), planned.bytes)
+    """Delete those that nothing names at this moment either."""
+    subject, age = look.subject, look.policy.statistics_files.older_than
+    table, store = subject.load()
+    files: list[Listed] = []
+    if planned.details["files"] and age is not None:
+        again = replace(look, survey=survey(table, store))
+        still = set(statistics_files(again, age))
+        files = [file for file in planned.details["files"] if file in still]
+        remove(subject, table, store, files)
+    gone = (
+        store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
+        if planned.details["garbage"]
+        else []
+    )
+    return Ran(len(files) + len(gone), planned.bytes)
 
 
 def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,13 +12,19 @@ import pyarrow.compute as pc
 
 from rookery.collect.analyze import analyze
 from rookery.collect.statistics import names_gone
+from rookery.maintain.steps.deletable import list_table
+from rookery.maintain.steps.ownership import forked, strangers
 from rookery.maintain.steps.referenced import content, counts, listed, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
 from rookery.maintain.steps.retained import Retention, Rule, retention, rule_of
 from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
 from rookery.maintain.words import counted
+from rookery.model import UsageError
 from rookery.spark.procedures import Moment, call
+from rookery.storage import shown
+from rookery.storage.identity import Identities
+from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
 
 NAME = "expire snapshots"
@@ -58,6 +65,8 @@ def plan(look: Look) -> Plan | Idle:
     gone = retention(table.table.metadata, rule)
     if not gone.snapshots and not gone.refs:
         return Idle(f"no snapshot of {len(table.snapshots):,} is past the retention")
+    if not look.subject.forced:
+        _check_not_forked(table, look.survey.store)
     kinds, size = _files(table, gone)
     return Plan(
         _why(gone, wanted.keep_last),
@@ -72,6 +81,25 @@ def plan(look: Look) -> Plan | Idle:
             "statistics_first": _would_lose_statistics(look, gone),
         },
     )
+
+
+def _check_not_forked(table: IcebergTable, store: Store) -> None:
+    """Refuse where another catalog has the table too: it may need the snapshots that this one lets go."""
+    fork, _ = forked(table, strangers(table, store, list_table(table.metadata_folder, store)))
+    if fork is not None:
+        raise fork
+
+
+def _check_names(table: IcebergTable, doomed: Sequence[str], staying: Sequence[str]) -> None:
+    """Refuse where a file that goes is one that stays by another name: Iceberg compares names alone."""
+    identities = Identities()
+    stay = {key for name in staying for key in identities.surely(name)}
+    twice = next((name for name in doomed if not identities.surely(name).isdisjoint(stay)), None)
+    if twice is not None:
+        raise UsageError(
+            f"{shown(twice)} would go, and {table.name} needs it still by another name",
+            hint="rewrite the table's data files, so that each has one name; then run it again",
+        )
 
 
 def _why(gone: Retention, keep_last: int) -> str:
@@ -90,6 +118,7 @@ def _files(table: IcebergTable, gone: Retention) -> tuple[dict[str, int], int]:
     if files.num_rows:
         still = content(table, kept.values())["path"].combine_chunks()
         files = files.filter(pc.invert(pc.is_in(files["path"], value_set=still)))
+        _check_names(table, files["path"].to_pylist(), still.to_pylist())
     statistics = statistics_paths(table, set(gone.snapshots))
     others = statistics_paths(table, stay)
     doomed = {path: size for path, size in statistics.items() if path not in others}

@@ -1,34 +1,37 @@
-"""Removing orphan files: what lies in a table's folder, is old, and is named by nothing at all."""
+"""Removing orphan files: what lies in a table's folder, is old, and is needed by nothing at all."""
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Set
+from collections.abc import Sequence
 from datetime import timedelta
 
+import numpy as np
 import pyarrow as pa
 
 from rookery.maintain.policies.settings import LEAST_ORPHAN_AGE
-from rookery.maintain.steps.alone import check_alone
+from rookery.maintain.steps.deletable import Deletable, deletable, list_table
 from rookery.maintain.steps.expire import GC_ENABLED, collects_garbage
 from rookery.maintain.steps.expire import NAME as EXPIRE
-from rookery.maintain.steps.referenced import bare, is_ours, named
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
+from rookery.maintain.steps.removal import empty, remove, trash_of
+from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, Subject
 from rookery.maintain.steps.verify import nothing_missing
 from rookery.maintain.words import counted
 from rookery.model import StorageError, UsageError
 from rookery.spark.procedures import Moment, call
-from rookery.storage import Listed, list_folder, shown
+from rookery.storage import Listed, shown
+from rookery.store import Store
 from rookery.store.store import FOLDER_SUFFIX
+from rookery.tables.iceberg import IcebergTable
 
 NAME = "remove orphan files"
-_METADATA = re.compile(r"^(.*)/metadata/[^/]*\.metadata\.json(?:\.gz)?$")
 _HIDDEN = re.compile(r"/[._][^/=]*(?:/|$)")  # but folders of partitions, such as /_day=1/
+_KEPT_BESIDE = re.compile(rf"/[^/]*{re.escape(FOLDER_SUFFIX)}/")  # states and segments of a table below
 
 
 def plan(look: Look) -> Plan | Idle:
-    """List the folder, and take away all that is named, and all that is young."""
+    """List the folder, and take away all that is needed, and all that is young."""
     age, table = look.policy.orphans.older_than, look.survey.table
     if age is None:
         return Idle("orphan files are kept")
@@ -40,14 +43,20 @@ def plan(look: Look) -> Plan | Idle:
             hint="raise orphans.older-than: what is younger may belong to a commit under way",
         )
     older_than = look.subject.now() - age.total_seconds()
-    found = candidates(look, older_than)
-    if not found:
-        return Idle("every file that is old enough is named by something")
+    trash = trash_of(look.subject, table)
+    found = candidates(look.subject, table, look.survey.store, age)
+    expired = trash.expired(look.survey.store, look.subject.now()) if trash is not None else []
+    if not found.files and not expired:
+        return Idle("; ".join(("every file that is old enough is needed by something", *found.notes)))
+    _check_share(look, found)
+    why = [f"{counted(len(found.files), 'file')} needed by nothing and older than {_said(age)}"]
+    why = why if found.files else []
+    why += [f"{counted(len(expired), 'file')} in the trash for long enough"] if expired else []
     return Plan(
-        f"{counted(len(found), 'file')} named by nothing and older than {_said(age)}",
-        len(found),
-        sum(file.size for file in found),
-        {"older_than": int(older_than * 1000), "files": tuple(found)},
+        "; ".join((*why, *found.notes)),
+        len(found.files) + len(expired),
+        sum(file.size for file in (*found.files, *expired)),
+        {"older_than": int(older_than * 1000), "files": found.files, "expired": tuple(expired)},
     )
 
 
@@ -56,39 +65,54 @@ def _said(age: timedelta) -> str:
     return f"{hours / 24:g} days" if hours % 24 == 0 else f"{hours:g} hours"
 
 
-def candidates(look: Look, older_than: float) -> list[Listed]:
-    """Return the files in the table's folder that nothing names, written before *older_than* (in seconds)."""
-    table, store = look.survey.table, look.survey.store
-    folder = bare(table.location)
-    listed = list_folder(table.location, store.io_properties, links=False)
-    everything = [(file, bare(file.location)) for file in listed]
-    nested = {match.group(1) for _, path in everything if (match := _METADATA.match(path))} - {folder}
-    everything = [
-        (file, path)
-        for file, path in everything
-        if not (_HIDDEN.search(path[len(folder) :]) or is_ours(path, store) or _lies_in(path, folder, nested))
-    ]
-    if not any(file.modified < older_than for file, _ in everything):
-        return []
-    names = named(table)
-    unnamed = [file for file, path in everything if path not in names]
-    if not look.subject.forced:
-        check_alone(look, unnamed)
-    return [file for file in unnamed if file.modified < older_than]
+def _check_share(look: Look, found: Deletable) -> None:
+    """Refuse to remove more of a folder at once than is to be expected, unless that is said to be meant."""
+    most = look.policy.orphans.max_share
+    of_bytes = sum(file.size for file in found.files)
+    if look.subject.forced:
+        return
+    if len(found.files) > most * found.of_files or of_bytes > most * found.of_bytes:
+        raise UsageError(
+            f"{counted(len(found.files), 'file')} of {found.of_files:,} in the folder would go, and "
+            f"{of_bytes:,} of {found.of_bytes:,} bytes: more than orphans.max-share, {most:g}",
+            hint="look at some of them first; --yes removes them",
+        )
 
 
-def _lies_in(path: str, folder: str, nested: Set[str]) -> bool:
-    """Whether a file below *folder* belongs to a table that lies there too, or to what is kept beside one."""
-    parent = path.rpartition("/")[0]
-    while len(parent) > len(folder):
-        if parent in nested or parent.endswith(FOLDER_SUFFIX):
-            return True
-        parent = parent.rpartition("/")[0]
-    return False
+def candidates(subject: Subject, table: IcebergTable, store: Store, age: timedelta) -> Deletable:
+    """Return the files in the table's folder that nothing needs, and that are older than *age*."""
+    older_than = subject.now() - age.total_seconds()
+    listing = list_table(table.location, store)
+    paths = [file.location[len(listing.location) :] for file in listing.files]
+    scope = np.array([not (_HIDDEN.search(path) or _KEPT_BESIDE.search(path)) for path in paths], bool)
+    scope &= ~listing.inside([store.location])
+    old = np.array([file.modified < older_than for file in listing.files], bool)
+    return deletable(subject, listing, scope & old, age)
 
 
 def run(look: Look, planned: Plan) -> Ran:
-    """Hand exactly these files to Iceberg, which proves them again and deletes what both call orphans."""
+    """Ask Iceberg about these files too, and remove what both call orphans, now as before."""
+    agreed = _by_iceberg(look, planned) if planned.details["files"] else ()
+    removed = take_away(look.subject, agreed)
+    empty(planned.details["expired"], look.survey.store)
+    gone = (*removed, *planned.details["expired"])
+    return Ran(len(gone), sum(file.size for file in gone), (), {"removed": tuple(removed)})
+
+
+def take_away(subject: Subject, files: Sequence[Listed]) -> list[Listed]:
+    """Remove files that are orphans at this very moment: the table and its folder are looked at anew."""
+    age = subject.policy.orphans.older_than
+    if not files or age is None:
+        return []
+    table, store = subject.load()
+    still = set(candidates(subject, table, store, age).files)
+    doomed = [file for file in files if file in still]  # unchanged: the same inode, size and time
+    remove(subject, table, store, doomed)
+    return doomed
+
+
+def _by_iceberg(look: Look, planned: Plan) -> list[Listed]:
+    """Return those of the planned files that Iceberg calls orphans, by its own reading of the metadata."""
     spark, files = look.subject.spark(), planned.details["files"]
     view = f"rookery_orphans_{uuid.uuid4().hex}"
     rows = pa.table(
@@ -108,25 +132,25 @@ def run(look: Look, planned: Plan) -> Ran:
             older_than=Moment(planned.details["older_than"]),
             file_list_view=view,
             prefix_mismatch_mode="IGNORE",
+            dry_run=True,
         )
     finally:
         spark.catalog.dropTempView(view)
-    gone = {bare(row["orphan_file_location"]) for row in answer}
-    removed = [file for file in files if bare(file.location) in gone]
-    return Ran(len(removed), sum(file.size for file in removed), (), {"removed": tuple(removed)})
+    orphans = {row["orphan_file_location"] for row in answer}
+    return [file for file in files if file.location in orphans]
 
 
 def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
     """See that what was removed is gone, and nothing else that the table names."""
-    there = nothing_missing(after)
-    left = [file for file in ran.details["removed"] if bare(file.location) in there]
+    there = {file.location for file in nothing_missing(after).files}
+    left = [file for file in ran.details["removed"] if file.location in there]
     if left:
         raise StorageError(
             f"{counted(len(left), 'orphan file')} could not be deleted, {shown(left[0].location)} among them",
             hint="check who may write to the folder",
         )
     kept = planned.files - ran.files
-    return (f"Iceberg kept {kept:,} of them",) if kept else ()
+    return (f"{kept:,} of them kept: needed by now, or by Iceberg's own reading",) if kept else ()
 
 
 STEP = Step(NAME, (EXPIRE,), (), plan, run, verify)

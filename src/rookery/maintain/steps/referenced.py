@@ -1,30 +1,22 @@
-"""Everything that a table names: files of all its snapshots, metadata, statistics, and what is ours."""
+"""Everything that a table names: files of all its snapshots, metadata and statistics."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.io import FileIO
 
-from rookery.store import Store
+from rookery.model import StorageError
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
+from rookery.tables.iceberg.metadata_file import MetadataFile
 
-_SCHEME_AND_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
 VERSION_HINT = "version-hint.text"
 _FILE_COLUMNS = ("path", "content", "size")
-
-
-def bare(location: str) -> str:
-    """Return a location without scheme and authority, by which files are told apart.
-
-    >>> bare("s3a://bucket/a/b"), bare("file:/a//b"), bare("/a/b")
-    ('/a/b', '/a/b', '/a/b')
-    """
-    return re.sub("//+", "/", _SCHEME_AND_AUTHORITY.sub("", location))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +30,14 @@ class Reached:
     def paths(self) -> list[str]:
         """All their locations."""
         return [*self.lists, *self.manifests, *self.files["path"].to_pylist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """All that a table names."""
+
+    required: tuple[str, ...]  # without these, some snapshot cannot be read
+    optional: tuple[str, ...]  # earlier metadata files, and the hint at the current one: they may be gone
 
 
 def reached(table: IcebergTable, snapshots: Iterable[int]) -> Reached:
@@ -83,22 +83,50 @@ def statistics_paths(table: IcebergTable, snapshots: Collection[int] | None = No
     }
 
 
-def metadata_paths(table: IcebergTable) -> list[str]:
-    """Return the metadata files: the current one, those of its log, and the hint that points at one."""
-    log = [entry.metadata_file for entry in table.table.metadata.metadata_log]
-    return [table.table.metadata_location, *log, f"{table.location}/metadata/{VERSION_HINT}"]
+def metadata_log(table: IcebergTable) -> list[str]:
+    """Return the metadata files before the current one, as far as it knows them, the oldest first."""
+    return [entry.metadata_file for entry in table.table.metadata.metadata_log]
 
 
-def named(table: IcebergTable) -> frozenset[str]:
-    """Return all that a table names, as bare paths."""
-    everything = reached(table, table.snapshots)
-    paths = [*everything.paths(), *statistics_paths(table), *metadata_paths(table)]
-    return frozenset(map(bare, paths))
+def named(table: IcebergTable) -> Named:
+    """Return all that a table names."""
+    paths = reached(table, table.snapshots).paths()
+    return Named(
+        (*paths, *statistics_paths(table), table.table.metadata_location),
+        (*metadata_log(table), f"{table.location}/metadata/{VERSION_HINT}"),
+    )
 
 
-def is_ours(path: str, store: Store) -> bool:
-    """Whether a bare path lies in the folder of states and segments."""
-    return path.startswith(bare(store.location) + "/")
+def named_in(found: MetadataFile, io: FileIO) -> Iterator[str]:
+    """Yield all that a metadata file names, itself too.
+
+    It may be of a table that was dropped, or older than the snapshots that have expired since: what is gone
+    names nothing any more.
+    """
+    yield from (found.location, *found.log, *found.statistics, *found.manifest_lists, *found.manifests)
+    manifests = {path: _unlisted(path) for path in found.manifests}
+    for location in found.manifest_lists:
+        with _passing_what_is_gone():
+            manifests |= {each.manifest_path: each for each in read_manifest_list(io, location)}
+    yield from manifests
+    for manifest in manifests.values():
+        with _passing_what_is_gone():
+            yield from read_files(io, [manifest])["path"].to_pylist()
+
+
+@contextmanager
+def _passing_what_is_gone() -> Iterator[None]:
+    try:
+        yield
+    except StorageError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+
+
+def _unlisted(path: str) -> Manifest:
+    """A manifest of which nothing is known but where it is."""
+    nothing = (None,) * 7
+    return Manifest(path, 0, 0, 0, 0, 0, *nothing, ())
 
 
 def counts(files: pa.Table) -> dict[str, int]:

@@ -18,6 +18,8 @@ from rookery.tables.iceberg import IcebergTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rookery.maintain.steps.neighbours import Neighbours
+
 
 class Outcome(StrEnum):
     """What became of a step, or of a run."""
@@ -40,6 +42,7 @@ class Subject:
     policy: Policy
     now: Callable[[], float]  # seconds since 1970
     forced: bool = False  # `--yes`: what is refused without it is done
+    neighbours: Neighbours | None = None  # the catalog's other tables; none: they cannot be asked for
 
 
 def no_spark() -> SparkSession:

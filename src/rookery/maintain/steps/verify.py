@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rookery.maintain.policies.policy import Verify
-from rookery.maintain.steps.referenced import bare, reached, statistics_paths
+from rookery.maintain.steps.deletable import list_table, still_absent
+from rookery.maintain.steps.referenced import named
 from rookery.maintain.steps.step import Look, Plan, Ran, VerificationError
 from rookery.maintain.words import counted
 from rookery.model import Snapshot, TableName
 from rookery.spark.procedures import what_java_means
-from rookery.storage import list_folder, shown
+from rookery.storage import shown
+from rookery.storage.identity import Listing
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -134,23 +136,14 @@ def roll_back(name: TableName, snapshot_id: int) -> str:
     return f"undo it: CALL {name.catalog}.system.rollback_to_snapshot('{inside}', {snapshot_id})"
 
 
-def nothing_missing(after: Look) -> frozenset[str]:
-    """See that every file in the table's folder that is named is there; return what is, by bare paths."""
+def nothing_missing(after: Look) -> Listing:
+    """See that all files that a table names and that belong in its folder are there; return what is."""
     table, store = after.survey.table, after.survey.store
-    listed = list_folder(table.location, store.io_properties)
-    there = frozenset(bare(file.location) for file in listed)
-    lost = _named_inside(table) - there
-    if lost:  # others may have deleted them by right since the table was loaded
-        lost &= _named_inside(after.subject.load()[0])
+    listing = list_table(table.location, store)
+    lost = still_absent(after.subject, store, listing, listing.account(named(table).required).absent)
     if lost:
         raise VerificationError(
             f"{counted(len(lost), 'file')} of {table.name} not there any more, {shown(min(lost))} among them",
             hint="restore them from a backup, or roll back to a snapshot that can be read",
         )
-    return there
-
-
-def _named_inside(table: IcebergTable) -> set[str]:
-    folder = bare(table.location) + "/"
-    names = (*reached(table, table.snapshots).paths(), *statistics_paths(table))
-    return {path for path in map(bare, names) if path.startswith(folder)}
+    return listing

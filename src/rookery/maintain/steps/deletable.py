@@ -1,0 +1,117 @@
+"""Which files of a folder may be deleted: those that no table, state or fork known to us may need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rookery.maintain.steps.ownership import Claims, claims
+from rookery.maintain.steps.referenced import named
+from rookery.maintain.steps.step import Subject
+from rookery.maintain.words import counted
+from rookery.model import RookeryError, UsageError
+from rookery.storage import Listed, list_folder, shown
+from rookery.storage.identity import Listing
+from rookery.store import Store
+from rookery.tables.iceberg import IcebergTable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deletable:
+    """The files that may be deleted, and the number and bytes of all that were looked at beside them."""
+
+    files: tuple[Listed, ...] = ()
+    of_files: int = 0
+    of_bytes: int = 0
+    notes: tuple[str, ...] = ()  # why others were left
+
+
+def list_table(location: str, store: Store) -> Listing:
+    """List a folder for deletion: what is a link, or lies behind one, is left out."""
+    return Listing(location, list_folder(location, store.io_properties, links=False))
+
+
+def deletable(subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age: timedelta) -> Deletable:
+    """Return those of the *wanted* files of a folder that may be deleted, or refuse.
+
+    The table is loaded after its folder was listed, so that whatever was committed before the listing is
+    known. Each file that the table names must be found in the listing, or be proved to lie elsewhere. Then
+    metadata files in the folder are asked what they claim, and at last, if anything is left to delete, all
+    other tables of the catalog.
+    """
+    if not wanted.any():
+        return Deletable()
+    table, store = subject.load()
+    names = named(table)
+    required, optional = listing.account(names.required), listing.account(names.optional)
+    absent = still_absent(subject, store, listing, required.absent)
+    _check_accounted(table, (*absent, *required.doubtful, *optional.doubtful))
+    wanted = wanted & ~required.matched & ~optional.matched
+    if not wanted.any():
+        return Deletable()
+    others = np.zeros(len(wanted), bool)
+    notes: list[str] = []
+    for found in (claims(table, store, listing), _neighbours(subject, table, listing)):
+        if found.refusal is not None and not subject.forced:
+            raise found.refusal
+        inside = listing.inside(folder for folder in found.folders if not listing.is_folder(folder))
+        others |= inside | listing.account(found.names).matched
+        if found.since_ms is not None and not subject.forced:
+            late = _written_since(listing, found.since_ms / 1000 - age.total_seconds()) & wanted & ~others
+            notes += [_note(int(late.sum()))] if late.any() else []
+            wanted = wanted & ~late
+    doomed = np.flatnonzero(wanted & ~others)
+    looked_at = [listing.files[number] for number in np.flatnonzero(~others)]
+    return Deletable(
+        tuple(listing.files[number] for number in doomed),
+        len(looked_at),
+        sum(file.size for file in looked_at),
+        tuple(notes),
+    )
+
+
+def _note(count: int) -> str:
+    return f"{counted(count, 'file')} left: a commit that the catalog does not know may have begun a fork"
+
+
+def _written_since(listing: Listing, moment: float) -> NDArray[np.bool_]:
+    return np.array([file.modified >= moment for file in listing.files], bool)
+
+
+def _neighbours(subject: Subject, table: IcebergTable, listing: Listing) -> Claims:
+    """Ask the other tables of the catalog; where they cannot be asked, nothing is deleted without --yes."""
+    hint = "mend it and run again; --yes deletes what no metadata in the folder itself names"
+    if subject.neighbours is None:
+        return Claims(refusal=UsageError("the catalog's other tables are not known", hint=hint))
+    try:
+        return subject.neighbours.claims(table, listing)
+    except RookeryError as error:
+        return Claims(
+            refusal=UsageError(f"another table of the catalog cannot be asked: {error.message}", hint=hint)
+        )
+
+
+def _check_accounted(table: IcebergTable, unaccounted: Sequence[str]) -> None:
+    """Refuse where files that the table names are neither listed nor proved to lie elsewhere."""
+    if unaccounted:
+        raise UsageError(
+            f"{counted(len(unaccounted), 'file')} that {table.name} names cannot be found, "
+            f"{shown(unaccounted[0])} among them: one in its folder may be that one by another name",
+            hint="is a link or a mount missing here? Nothing is deleted before all that it names is found",
+        )
+
+
+def still_absent(
+    subject: Subject, store: Store, listing: Listing, absent: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Look again for files that a listing lacks: others commit and expire meanwhile."""
+    if absent:
+        absent = list_table(listing.location, store).account(absent).absent
+    if absent:
+        still = set(named(subject.load()[0]).required)
+        absent = tuple(name for name in absent if name in still)
+    return absent

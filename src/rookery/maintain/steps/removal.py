@@ -1,0 +1,85 @@
+"""How files leave a table's folder: deleted, or moved to a trash in which they stay for a time."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import uuid
+from calendar import timegm
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rookery.maintain.steps.step import Subject
+from rookery.model import UsageError
+from rookery.storage import Listed, list_folder, local_path, scheme_of, shown
+from rookery.storage.identity import Listing
+from rookery.storage.moving import delete_file, move_file
+from rookery.store import Store
+from rookery.tables.iceberg import IcebergTable
+
+_STAMP = "%Y%m%dT%H%M%SZ"
+_RUN = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Trash:
+    """Where a table's removed files go: a folder for the table, in it one for each run."""
+
+    folder: str
+    keep: float  # seconds
+
+    def expired(self, store: Store, now: float) -> list[Listed]:
+        """Return the files of runs that are older than they are kept."""
+        found = list_folder(self.folder, store.io_properties, links=False)
+        return [file for file in found if self._written(file) < now - self.keep]
+
+    def _written(self, file: Listed) -> float:
+        """When a file came here; one that is not of a run has been put here by others, and stays."""
+        run = file.location.removeprefix(f"{self.folder}/").partition("/")[0]
+        match = _RUN.fullmatch(run)
+        return timegm(time.strptime(match[1], _STAMP)) if match else float("inf")
+
+    def new_run(self, now: float) -> str:
+        """Return the folder of a run that begins now; none has had it before."""
+        return f"{self.folder}/{time.strftime(_STAMP, time.gmtime(now))}-{uuid.uuid4().hex[:8]}"
+
+
+def trash_of(subject: Subject, table: IcebergTable) -> Trash | None:
+    """Return a table's trash, if its policy wants one; it must lie outside of the table's folder."""
+    wanted = subject.policy.orphans
+    if wanted.trash is None:
+        return None
+    if Listing(table.location, ()).contains(wanted.trash):
+        raise UsageError(
+            f"the trash {shown(wanted.trash)} lies in the folder of {table.name}",
+            hint="choose a folder that no table has",
+        )
+    return Trash(f"{wanted.trash}/{table.table.metadata.table_uuid}", wanted.trash_keep.total_seconds())
+
+
+def remove(subject: Subject, table: IcebergTable, store: Store, files: Iterable[Listed]) -> None:
+    """Delete files, or move them to the trash under their paths in the table's folder."""
+    trash = trash_of(subject, table)
+    run = trash.new_run(subject.now()) if trash is not None else None
+    for file in files:
+        if run is None:
+            delete_file(file.location, store.io_properties)
+        else:
+            move_file(file.location, f"{run}/{_relative(file, table)}", store.io_properties)
+
+
+def _relative(file: Listed, table: IcebergTable) -> str:
+    if file.location.startswith(f"{table.location}/"):
+        return file.location.removeprefix(f"{table.location}/")
+    return f"{file.location.rpartition('/')[0].rpartition('/')[2]}/{file.name}"
+
+
+def empty(files: Iterable[Listed], store: Store) -> None:
+    """Delete what has been in a trash for its time, and the folders that are left empty."""
+    for file in files:
+        delete_file(file.location, store.io_properties)
+        if scheme_of(file.location) is None:
+            with suppress(OSError):  # others lie there still
+                os.removedirs(os.path.dirname(local_path(file.location)))

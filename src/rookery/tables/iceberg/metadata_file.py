@@ -1,0 +1,69 @@
+"""A metadata file by itself, of any table and format version: what it names, and what came before it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rookery.storage import open_source
+
+METADATA_NAME = re.compile(r"\.metadata\.json(?:\.gz)?$")
+_GZIP = b"\x1f\x8b"
+# The properties of a table that say where it writes.
+_WRITES_TO = (
+    "write.data.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+    "write.metadata.path",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFile:
+    """What a metadata file says of a table's files."""
+
+    location: str
+    table_uuid: str
+    updated_ms: int
+    folders: tuple[str, ...]  # where the table lies and writes
+    log: tuple[str, ...]  # the metadata files before it, the oldest first
+    manifest_lists: tuple[str, ...]  # of all snapshots
+    manifests: tuple[str, ...]  # that snapshots name without a list, as format version 1 allows
+    statistics: tuple[str, ...]  # of columns and of partitions
+
+
+def folders_written(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the folders of a table by its location and properties."""
+    return location, *(properties[key] for key in _WRITES_TO if properties.get(key))
+
+
+def read_metadata_file(location: str, io_properties: Mapping[str, str]) -> MetadataFile | None:
+    """Read a metadata file; one that is not whole, and so nobody's, is none."""
+    with open_source(location, io_properties) as source:
+        data = source.read(0, source.size)
+    try:
+        return parse_metadata(location, gzip.decompress(data) if data.startswith(_GZIP) else data)
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, gzip.BadGzipFile):
+        return None
+
+
+def parse_metadata(location: str, text: str | bytes) -> MetadataFile:
+    """Read the JSON of a metadata file."""
+    found = json.loads(text)
+    snapshots = found.get("snapshots") or ()
+    statistics = (*(found.get("statistics") or ()), *(found.get("partition-statistics") or ()))
+    properties = {str(key): str(value) for key, value in (found.get("properties") or {}).items()}
+    place = str(found.get("location") or "")
+    return MetadataFile(
+        location=location,
+        table_uuid=str(found["table-uuid"]),
+        updated_ms=int(found.get("last-updated-ms") or 0),
+        folders=tuple(folder for folder in folders_written(place, properties) if folder),
+        log=tuple(str(entry["metadata-file"]) for entry in found.get("metadata-log") or ()),
+        manifest_lists=tuple(str(each["manifest-list"]) for each in snapshots if each.get("manifest-list")),
+        manifests=tuple(str(path) for each in snapshots for path in each.get("manifests") or ()),
+        statistics=tuple(str(each["statistics-path"]) for each in statistics),
+    )

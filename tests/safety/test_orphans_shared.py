@@ -1,0 +1,200 @@
+"""Orphan removal, Iceberg's part in it too: a folder has two names, a guest, or a fork elsewhere."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+import rookery
+from rookery.api.lake import Lake
+from rookery.maintain.pipeline import maintain_table
+from rookery.maintain.policies.policy import DEFAULT, Policy
+from rookery.maintain.steps.step import Outcome, StepReport
+from tests.maintain.tending import BRISK, DAY, by_step, make_old, missing_files, plant, rows_hash, subject_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REMOVE, EXPIRE = "remove orphan files", "expire snapshots"
+POLICY = replace(BRISK, snapshots=DEFAULT.snapshots)
+ROWS = pa.table({"id": pa.array([7, 8], pa.int64())})
+
+
+@dataclass
+class Place:
+    """A folder under two names, and a namespace for tables in it."""
+
+    spark: SparkSession
+    lake: Lake
+    real: Path
+    alias: Path
+    namespace: str
+
+    def create(self, location: str, **properties: str) -> str:
+        name = f"lake.{self.namespace}.t{uuid.uuid4().hex[:8]}"
+        stated = ", ".join(f"'{key.replace('_', '.')}'='{value}'" for key, value in properties.items())
+        said = f"TBLPROPERTIES ({stated})" if stated else ""
+        self.spark.sql(f"CREATE TABLE {name} (id bigint) USING iceberg LOCATION '{location}' {said}")
+        return name
+
+    def insert(self, name: str, *numbers: int) -> None:
+        self.spark.sql(f"INSERT INTO {name} VALUES {', '.join(f'({n})' for n in numbers)}")
+
+    def maintain(
+        self, name: str, step: str = REMOVE, policy: Policy = POLICY, *, forced: bool = False
+    ) -> StepReport:
+        """Take a step on a table, and see that it has all its rows and files after it."""
+        self.spark.catalog.refreshTable(name)
+        rows = rows_hash(self.spark, name)
+        subject = subject_of(self.lake, name, self.spark, policy, forced=forced)
+        report = by_step(maintain_table(subject, only=[step]))[step]
+        self.spark.catalog.refreshTable(name)
+        assert missing_files(self.lake, name) == []
+        assert rows_hash(self.spark, name) == rows
+        return report
+
+
+@pytest.fixture
+def place(spark: SparkSession, lake: Lake, tmp_path: Path) -> Iterator[Place]:
+    real, alias, namespace = tmp_path / "real", tmp_path / "alias", f"n{uuid.uuid4().hex[:8]}"
+    real.mkdir()
+    alias.symlink_to(real)
+    spark.sql(f"CREATE NAMESPACE lake.{namespace}")
+    yield Place(spark, lake, real, alias, namespace)
+    for identifier in lake.catalog.list_tables(namespace):
+        lake.catalog.drop_table(identifier)
+    spark.sql(f"DROP NAMESPACE lake.{namespace}")
+
+
+FORMS = ["{alias}/t", "file:{alias}/t", "file://{alias}/t", "{real}/../alias/t", "{real}/x/../t", "{real}//t"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_data_by_another_name_of_the_folder(place: Place, form: str) -> None:
+    (place.real / "x").mkdir()
+    data = form.format(real=place.real, alias=place.alias) + "/data"
+    name = place.create(f"{place.real}/t", write_data_path=data)
+    place.insert(name, 1, 2)
+    place.insert(name, 3)
+    make_old(place.real, 30 * DAY)
+    stray = plant(place.real / "t", "data/stray.parquet", 9 * DAY)
+    report = place.maintain(name)
+    assert (report.outcome, report.files) == (Outcome.DONE, 1), report
+    assert not stray.exists()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_location_that_was_set_anew_by_another_name(place: Place, form: str) -> None:
+    (place.real / "x").mkdir()
+    name = place.create(form.format(real=place.real, alias=place.alias))
+    place.insert(name, 1, 2)
+    place.spark.sql(f"ALTER TABLE {name} SET LOCATION '{place.real}/t'")
+    place.insert(name, 3)
+    make_old(place.real, 30 * DAY)
+    stray = plant(place.real / "t", "data/stray.parquet", 9 * DAY)
+    report = place.maintain(name)
+    assert (report.outcome, report.files) == (Outcome.DONE, 1), report
+    assert not stray.exists()
+
+
+def test_a_name_that_leads_nowhere_any_more_is_refused(place: Place) -> None:
+    name = place.create(f"{place.real}/t", write_data_path=f"{place.alias}/t/data")
+    place.insert(name, 1, 2)
+    make_old(place.real, 30 * DAY)
+    files = {path for path in place.real.rglob("*") if path.is_file()}
+    place.alias.unlink()
+    plant(place.real / "t", "data/stray.parquet", 9 * DAY)
+    subject = subject_of(place.lake, name, place.spark, POLICY, forced=True)
+    report = by_step(maintain_table(subject, only=[REMOVE]))[REMOVE]
+    assert report.outcome is Outcome.FAILED
+    assert "by another name" in (report.error or "")
+    assert all(path.exists() for path in files)
+
+
+@pytest.mark.parametrize("commits", [1, 2])
+def test_a_fork_in_another_catalog(place: Place, tmp_path: Path, commits: int) -> None:
+    """Nothing is taken from it; once it is sure that there is one, nothing is done at all without --yes."""
+    name = place.create(f"{place.real}/t")
+    place.insert(name, 1)
+    other = SqlCatalog("other", uri=f"sqlite:///{tmp_path}/other.db", warehouse=f"file://{tmp_path}/other")
+    other.create_namespace("db")
+    fork = other.register_table("db.t", place.lake.load(name).metadata_location)
+    for _ in range(commits):
+        fork.append(ROWS)
+    place.insert(name, 2)
+    make_old(place.real, 30 * DAY)
+    plant(place.real / "t", "data/stray.parquet", 9 * DAY)
+    report = place.maintain(name)
+    assert report.outcome is (Outcome.FAILED if commits > 1 else Outcome.DONE), report
+    assert place.maintain(name, forced=True).outcome is not Outcome.FAILED
+    for number in range(3):
+        place.insert(name, number)
+    if commits > 1:
+        assert place.maintain(name, EXPIRE, BRISK).outcome is Outcome.FAILED
+    rows = other.load_table("db.t").scan().to_arrow()["id"].to_pylist()
+    assert sorted(rows) == [1, *sorted([7, 8] * commits)]
+
+
+@pytest.mark.parametrize("inside", ["data", "location", "file"])
+def test_a_guest_in_the_folder(place: Place, inside: str) -> None:
+    name = place.create(f"{place.real}/t")
+    place.insert(name, 1)
+    if inside == "data":
+        guest = place.create(f"{place.real}/g", write_data_path=f"{place.alias}/t/data/guest")
+    elif inside == "location":
+        guest = place.create(f"{place.alias}/t/guest", write_metadata_path=f"{place.real}/g")
+    else:
+        guest = place.create(f"{place.real}/g")
+        path = plant(place.real / "t", "data/taken.parquet", 0, b"")
+        place.spark.range(3).coalesce(1).write.parquet(f"{place.real}/rows")
+        (made,) = (place.real / "rows").glob("*.parquet")
+        made.rename(path)
+        call = f"table => '{guest.partition('.')[2]}', source_table => '`parquet`.`{path}`'"
+        place.spark.sql(f"CALL lake.system.add_files({call})")
+    place.insert(guest, 5, 6)
+    make_old(place.real, 30 * DAY)
+    stray = plant(place.real / "t", "data/stray.parquet", 9 * DAY)
+    before = rows_hash(place.spark, guest)
+    report = place.maintain(name)
+    assert (report.outcome, report.files) == (Outcome.DONE, 1), report
+    assert not stray.exists()
+    assert missing_files(place.lake, guest) == []
+    assert rows_hash(place.spark, guest) == before
+
+
+def test_a_file_that_stays_by_another_name_does_not_expire(place: Place) -> None:
+    """Iceberg would delete it: it compares names alone."""
+    name = place.create(f"{place.real}/t")
+    place.spark.range(3).coalesce(1).write.parquet(f"{place.real}/rows")
+    (made,) = (place.real / "rows").glob("*.parquet")
+    for base in (place.real, place.alias):
+        call = f"'{name.partition('.')[2]}', '`parquet`.`{base}/rows/{made.name}`'"
+        if base is place.alias:
+            place.spark.sql(f"DELETE FROM {name}")
+        place.spark.sql(f"CALL lake.system.add_files({call}, check_duplicate_files => false)")
+    place.insert(name, 9)
+    place.insert(name, 10)
+    report = place.maintain(name, EXPIRE, BRISK)
+    assert report.outcome is Outcome.FAILED
+    assert "by another name" in (report.error or "")
+
+
+def test_tables_with_one_place_for_their_states(place: Place) -> None:
+    kept = f"{place.real}/kept"
+    names = [place.create(f"{place.real}/t{number}", rookery_location=kept) for number in range(2)]
+    for name in names:
+        place.insert(name, 1)
+        rookery.analyze(place.spark, name, lake=place.lake)
+    for name in names * 2:
+        loaded, store = place.lake.open(name)
+        uuid_ = str(loaded.table.metadata.table_uuid)
+        assert store.collect_garbage(uuid_, loaded.snapshots.keys(), grace=-1) == []
+        report = rookery.analyze(place.spark, name, lake=place.lake)
+        assert report.files_read == 0
