@@ -68,6 +68,7 @@ NAMES = (
     "{} with spaces",
     "ø{}☃.parquet",
     "{}%2F%.parquet",
+    "{} #1?.parquet",
     "{}",
 )
 LEFT_ALONE = re.compile(r"(^|/)[._][^/=]*(/|$)|^below/|^ours/inside/|^other\.rookery/")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from rookery.maintain.survey import Survey
 from rookery.model import RookeryError, StorageError
 from rookery.puffin import open_puffin
-from rookery.storage import Listed, list_folder, local_path
+from rookery.storage import Listed, list_folder
+from rookery.storage.identity import Listing
 from rookery.store import segment, state
 
 STATISTICS_SUFFIXES = (".stats", ".puffin")
@@ -42,18 +43,16 @@ def left_over(survey: Survey) -> list[LeftOver]:
     """Return the statistics files that lie with the table's metadata and are not named there."""
     metadata = survey.table.table.metadata
     entries = (*metadata.statistics, *metadata.partition_statistics)
-    named = {local_path(entry.statistics_path) for entry in entries}
     try:
         found = list_folder(
             survey.table.metadata_folder, survey.store.io_properties, recursive=False, links=False
         )
     except StorageError:
         return []  # who may not list the folder can clear nothing away there
-    files = [
-        file
-        for file in found
-        if file.name.endswith(STATISTICS_SUFFIXES) and local_path(file.location) not in named
-    ]
+    files = [file for file in found if file.name.endswith(STATISTICS_SUFFIXES)]
+    listing = Listing(survey.table.metadata_folder, files)
+    named = listing.account(entry.statistics_path for entry in entries).matched
+    files = [file for file, is_named in zip(files, named, strict=True) if not is_named]
     return [LeftOver(file, _snapshots_of(file, survey) <= survey.table.snapshots.keys()) for file in files]
 
 

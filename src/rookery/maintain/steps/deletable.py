@@ -55,7 +55,7 @@ def deletable(subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age
         return Deletable()
     others = np.zeros(len(wanted), bool)
     notes: list[str] = []
-    for found in (claims(table, store, listing), _neighbours(subject, table, listing)):
+    for found in (claims(table, store, listing, subject.now()), _neighbours(subject, table, listing)):
         if found.refusal is not None and not subject.forced:
             raise found.refusal
         inside = listing.inside(folder for folder in found.folders if not listing.is_folder(folder))

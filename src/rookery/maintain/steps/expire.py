@@ -24,7 +24,6 @@ from rookery.model import UsageError
 from rookery.spark.procedures import Moment, call
 from rookery.storage import shown
 from rookery.storage.identity import Identities
-from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
 
 NAME = "expire snapshots"
@@ -66,7 +65,7 @@ def plan(look: Look) -> Plan | Idle:
     if not gone.snapshots and not gone.refs:
         return Idle(f"no snapshot of {len(table.snapshots):,} is past the retention")
     if not look.subject.forced:
-        _check_not_forked(table, look.survey.store)
+        _check_not_forked(look)
     kinds, size = _files(table, gone)
     return Plan(
         _why(gone, wanted.keep_last),
@@ -83,9 +82,11 @@ def plan(look: Look) -> Plan | Idle:
     )
 
 
-def _check_not_forked(table: IcebergTable, store: Store) -> None:
+def _check_not_forked(look: Look) -> None:
     """Refuse where another catalog has the table too: it may need the snapshots that this one lets go."""
-    fork, _ = forked(table, strangers(table, store, list_table(table.metadata_folder, store)))
+    table, store = look.survey.table, look.survey.store
+    found = strangers(table, store, list_table(table.metadata_folder, store))
+    fork, _ = forked(table, found, look.subject.now())
     if fork is not None:
         raise fork
 

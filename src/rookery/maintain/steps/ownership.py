@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import METADATA_NAME, MetadataFile, read_metadata_file
 
 METADATA_FOLDER = "metadata"
+REMEMBERED = timedelta(days=90)  # how long a fork is believed to live without a commit that is seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,11 @@ class Strangers:
     lineage: frozenset[str]  # identities of the current metadata file and of all known before it
 
 
-def claims(table: IcebergTable, store: Store, listing: Listing) -> Claims:
+def claims(table: IcebergTable, store: Store, listing: Listing, now: float) -> Claims:
     """Return what metadata files in a folder claim that are not of the table's own past."""
     found = strangers(table, store, listing)
     shared = next((each for each in found.foreign if _shares(each, table, listing)), None)
-    fork, since = forked(table, found)
+    fork, since = forked(table, found, now)
     refusal = None
     if shared is not None:
         refusal = UsageError(
@@ -109,14 +111,15 @@ def _lineage(table: IcebergTable, store: Store, listing: Listing) -> tuple[froze
     return frozenset(keys), known.tolist()
 
 
-def forked(table: IcebergTable, found: Strangers) -> tuple[UsageError | None, int | None]:
+def forked(table: IcebergTable, found: Strangers, now: float) -> tuple[UsageError | None, int | None]:
     """Say whether another catalog has gone its own way with the table, or since when that may be so.
 
     One commit upon a known state may be a fork, or may have failed: nobody can tell. A commit upon that is
-    none of ours: whoever made it keeps the table too. What is older than the log is kept, and blocks nothing.
+    none of ours: whoever made it keeps the table too. What is long ago, and older than the log, blocks
+    nothing: only what it names is kept.
     """
     log = table.table.metadata.metadata_log
-    oldest = log[0].timestamp_ms if log else 0
+    oldest = min(log[0].timestamp_ms, (now - REMEMBERED.total_seconds()) * 1000) if log else 0
     recent = [each for each in found.own if each.updated_ms >= oldest]
     identities = Identities()
     for each in recent:

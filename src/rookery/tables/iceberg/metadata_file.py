@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rookery.model import StorageError
 from rookery.storage import open_source
 
 METADATA_NAME = re.compile(r"\.metadata\.json(?:\.gz)?$")
@@ -41,9 +42,14 @@ def folders_written(location: str, properties: Mapping[str, str]) -> tuple[str, 
 
 
 def read_metadata_file(location: str, io_properties: Mapping[str, str]) -> MetadataFile | None:
-    """Read a metadata file; one that is not whole, and so nobody's, is none."""
-    with open_source(location, io_properties) as source:
-        data = source.read(0, source.size)
+    """Read a metadata file; one that is not whole, or gone, and so nobody's, is none."""
+    try:
+        with open_source(location, io_properties) as source:
+            data = source.read(0, source.size)
+    except StorageError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None  # a commit that failed has taken it away again
+        raise
     try:
         return parse_metadata(location, gzip.decompress(data) if data.startswith(_GZIP) else data)
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, gzip.BadGzipFile):
