@@ -10,7 +10,7 @@ import pytest
 import rookery
 from rookery.api.lake import Lake
 from rookery.model import UsageError
-from rookery.spark.rookery_source import FilesPartition, RookeryDataSource, RookeryReader
+from rookery.spark.rookery_source import FilesPartition, RookeryDataSource
 from tests.lakehouse import tables
 
 if TYPE_CHECKING:
@@ -44,23 +44,71 @@ def name(spark: SparkSession, lake: Lake) -> Iterator[str]:
         yield name
 
 
-@pytest.fixture
-def pruned(spark: SparkSession, name: str) -> DataFrame:
-    return spark.read.format("rookery").option("table", name).load()
+@pytest.fixture(params=["false", "true"], ids=["pushdown off", "pushdown on"])
+def pushdown(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", request.param)
+    yield
+    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+def source(spark: SparkSession, name: str, **options: str) -> DataFrame:
+    return spark.read.format("rookery").option("table", name).options(**options).load()
+
+
+def rows(frame: DataFrame) -> list[str]:
+    return sorted(map(repr, frame.collect()))
 
 
 @pytest.mark.parametrize("where", PREDICATES)
-def test_rows(spark: SparkSession, name: str, pruned: DataFrame, where: str) -> None:
+def test_rows(spark: SparkSession, name: str, where: str) -> None:
     expected = spark.table(name).where(where)
-    found = pruned.where(where)
-    assert pruned.schema == spark.table(name).schema
-    assert sorted(map(repr, found.collect())) == sorted(map(repr, expected.collect()))
+    assert rows(source(spark, name, where=where)) == rows(expected)
+    assert source(spark, name).schema == expected.schema
 
 
 def test_a_view_in_plain_sql(spark: SparkSession, name: str) -> None:
-    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW seen USING rookery OPTIONS (table '{name}')")
+    spark.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW seen USING rookery "
+        f"OPTIONS (table '{name}', where 'id BETWEEN 100 AND 180')"
+    )
     text = "SELECT s, count(*) c FROM {} WHERE id BETWEEN 100 AND 180 GROUP BY s ORDER BY s"
     assert spark.sql(text.format("seen")).collect() == spark.sql(text.format(name)).collect()
+    assert spark.sql("SELECT count(*) FROM seen").first() == spark.sql(
+        f"SELECT count(*) FROM {name} WHERE id BETWEEN 100 AND 180"
+    ).first()  # fmt: skip
+
+
+@pytest.mark.usefixtures("pushdown")
+@pytest.mark.parametrize(
+    "queries",
+    [
+        ["SELECT * FROM {t} WHERE id = 5", "SELECT count(*) FROM {t}"],
+        ["SELECT count(*) FROM {t} WHERE id < 100", "SELECT count(*) FROM {t} WHERE id > 300"],
+        ["SELECT id FROM {t} WHERE id = 5 UNION ALL SELECT id FROM {t} WHERE id = 6"],
+        ["SELECT id FROM {t} WHERE id NOT IN (SELECT id FROM {t} WHERE id < 50)"],
+        ["SELECT count(*) FROM {t} WHERE id < 9 EXCEPT SELECT count(*) FROM {t}"],
+        ["SELECT a.id, b.s FROM {t} a JOIN {t} b ON a.id = b.id + 1 WHERE a.id = 8"],
+        ["SELECT a.id, b.s FROM {t} a LEFT JOIN (SELECT * FROM {t} WHERE id > 390) b USING (id)"],
+        ["SELECT id, (SELECT max(id) FROM {t} WHERE s = 's1') m FROM {t} WHERE s = 's2'"],
+        ["WITH few AS (SELECT * FROM {t} WHERE id < 3) SELECT count(*) FROM few, {t}"],
+    ],
+)
+def test_scans_of_one_relation_do_not_filter_each_other(
+    spark: SparkSession, name: str, queries: list[str]
+) -> None:
+    source(spark, name).createOrReplaceTempView("one_relation")
+    for query in queries:
+        assert rows(spark.sql(query.format(t="one_relation"))) == rows(spark.sql(query.format(t=name)))
+    spark.catalog.dropTempView("one_relation")
+
+
+@pytest.mark.usefixtures("pushdown")
+def test_a_frame_is_filtered_anew_each_time(spark: SparkSession, name: str) -> None:
+    frame = source(spark, name)
+    assert [frame.where(f"id < {below}").count() for below in (5, 300)] == [
+        spark.table(name).where(f"id < {below}").count() for below in (5, 300)
+    ]
+    assert frame.count() == spark.table(name).count()
 
 
 def test_columns(spark: SparkSession, name: str) -> None:
@@ -79,22 +127,31 @@ def test_time_travel(spark: SparkSession, name: str) -> None:
     assert old.count() == 400
 
 
-def reader_of(name: str) -> RookeryReader:
-    source = RookeryDataSource({"table": name})
-    reader = source.reader(type("Schema", (), {"names": ["id"]})())  # type: ignore[arg-type]
-    assert isinstance(reader, RookeryReader)
-    return reader
+@pytest.mark.parametrize(
+    "where, files", [(None, 8), ("id = 77", 1), ("id IN (3, 399)", 2), ("id > 390 AND id = 3", 0)]
+)
+def test_the_option_where_prunes(name: str, rookery_home: object, where: str | None, files: int) -> None:
+    options = {"table": name} if where is None else {"table": name, "where": where}
+    reader = RookeryDataSource(options).reader(type("Schema", (), {"names": ["id"]})())  # type: ignore[arg-type]
+    partitions = reader.partitions()
+    assert sum(len(each.files) for each in partitions if isinstance(each, FilesPartition)) == files
 
 
-def test_filters_prune(name: str, lake: Lake, rookery_home: object) -> None:
-    from pyspark.sql.datasource import EqualTo, GreaterThan, In
+def test_local_times_are_in_the_zone_of_the_option(spark: SparkSession, name: str) -> None:
+    where = "t < TIMESTAMP '2024-01-01 02:00:00'"
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        expected = rows(spark.table(name).where("t < TIMESTAMP '2024-01-01 11:00:00'"))
+        assert rows(source(spark, name, where=where)) == expected
+        later = where.replace("02:", "11:")
+        assert rows(source(spark, name, where=later, time_zone="Asia/Tokyo")) == expected
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
-    for filters, files in (([], 8), ([EqualTo(("id",), 77)], 1), ([In(("id",), (3, 399, None))], 2),
-                           ([GreaterThan(("id",), 390), EqualTo(("id",), 3)], 0)):  # fmt: skip
-        reader = reader_of(name)
-        assert list(reader.pushFilters(filters)) == filters  # Spark applies them again
-        partitions = reader.partitions()
-        assert sum(len(found.files) for found in partitions if isinstance(found, FilesPartition)) == files
+
+def test_a_bad_predicate(name: str) -> None:
+    with pytest.raises(UsageError, match="no column 'nope'"):
+        RookeryDataSource({"table": name, "where": "nope = 1"}).schema()
 
 
 def test_bad_options(rookery_home: object) -> None:

@@ -2,83 +2,98 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rookery.api.lake import Lake
+from rookery.api.session import prunes, session_zone, spark_connect
 from rookery.api.where import Where, bind
-from rookery.model import ALWAYS, Predicate, Snapshot, quote_part
+from rookery.model import ALWAYS, CatalogError, Predicate, Snapshot, TableName, quote_part
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.jvm import staged_frame
+from rookery.tables.iceberg.jvm import PinnedTable, load_java_table, pinned_table
 from rookery.where.spelling import spell
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+log = logging.getLogger(__name__)
+
 MOST = 0.5  # of the files' bytes: where more are left, Spark's own scan plans as well
+_ATTEMPTS = 3  # to load a table for Python and for Java between two commits of others
 
 
 def scan(
     spark: SparkSession,
-    table: IcebergTable,
-    store: Store,
+    lake: Lake,
+    name: TableName,
     where: Where = None,
     columns: Sequence[str] | None = None,
     snapshot: int | None = None,
 ) -> DataFrame:
     """Return the rows that match; the predicate is applied again by Spark, which has the last word."""
+    table, store, pinned = open_in_both(spark, lake, name)
     current = table.at(snapshot)
-    predicate = bind(where, table, current, session_zone(spark))
-    frame = pruned_frame(spark, table, store, current, snapshot, predicate)
-    text = where if isinstance(where, str) else None if where is None else spell(predicate)
-    if text is not None:
-        frame = frame.where(text)
+    text = where if isinstance(where, str) else None
+    prunable = pinned is not None and prunes(spark, text or "")
+    # What a text means in a session that is not known, Spark alone can tell.
+    known = text is None or prunable
+    predicate = bind(where, table, current, session_zone(spark)) if known else ALWAYS
+    # Staged files are read with the columns of now.
+    if pinned is None or not prunable or current is None or table.schema(current) != table.schema():
+        frame = _by_spark(spark, table, snapshot)
+    elif (pruning := _pruning(table, store, current, predicate)) is not None:
+        frame = left_frame(pruning, pinned)
+    else:
+        frame = pinned.frame() if snapshot is None else _by_spark(spark, table, snapshot)
+    if where is not None:
+        frame = frame.where(spell(predicate) if text is None else text)
     return frame if columns is None else frame.select(*(quote_part(name) for name in columns))
 
 
-def session_zone(spark: SparkSession) -> str:
-    """Return the zone in which a session reads local times."""
-    return str(spark.conf.get("spark.sql.session.timeZone"))
-
-
-def pruned_frame(
-    spark: SparkSession,
-    table: IcebergTable,
-    store: Store,
-    current: Snapshot | None,
-    asked: int | None,
-    predicate: Predicate,
-) -> DataFrame:
-    """Return all columns of the rows of the files that may match."""
-    reader = spark.read if asked is None else spark.read.option("versionAsOf", asked)
-    native = reader.table(str(table.name))
-    # Staged files are read with the columns of now.
-    other_columns = table.schema(current) != table.schema()
-    if current is None or predicate == ALWAYS or other_columns or spark_connect(spark) or reads_aside(spark):
-        return native
+def _pruning(table: IcebergTable, store: Store, current: Snapshot, predicate: Predicate) -> Pruning | None:
+    """Return what is left of a snapshot, or None if that is most of it."""
+    if predicate == ALWAYS:
+        return None
     pruning = prune(table, current, file_set(table, store, current), predicate)
-    return native if pruning.share_left() > MOST else left_frame(spark, pruning, native)
+    return pruning if pruning.share_left() <= MOST else None
 
 
-def left_frame(spark: SparkSession, pruning: Pruning, native: DataFrame) -> DataFrame:
-    """Return the columns that *native* has, of the files that are left."""
-    if not len(pruning.numbers):
-        return native.where("false")
+def open_in_both(
+    spark: SparkSession, lake: Lake, name: TableName
+) -> tuple[IcebergTable, Store, PinnedTable | None]:
+    """Load a table as it is now, for Python and for Spark; None where Spark's catalog has other metadata."""
+    if spark_connect(spark):
+        return *lake.open(name), None
+    for _ in range(_ATTEMPTS):
+        table, store = lake.open(name)
+        pinned = pinned_table(spark, name)
+        if pinned.uuid != str(table.table.metadata.table_uuid):
+            raise CatalogError(
+                f"{name} is another table in Spark than in Rookery: their catalogs share only the name",
+                hint="configure the catalog alike in both, or give one of them another name",
+            )
+        if pinned.metadata_location == table.table.metadata_location:
+            return table, store, pinned
+    log.warning("%s is not pruned: Spark's catalog has other metadata of it", name)
+    return table, store, None
+
+
+def _by_spark(spark: SparkSession, table: IcebergTable, asked: int | None) -> DataFrame:
+    """Return all rows as Spark reads them: of the snapshot asked for, of its branch, or the newest ones."""
+    if spark_connect(spark):
+        spark.catalog.refreshTable(str(table.name))
+    else:
+        load_java_table(spark, table.name)  # refreshes what Spark's catalog remembers
+    reader = spark.read if asked is None else spark.read.option("versionAsOf", asked)
+    return reader.table(str(table.name))
+
+
+def left_frame(pruning: Pruning, pinned: PinnedTable) -> DataFrame:
+    """Return the rows of the files that are left."""
     paths = pruning.files.files["path"].take(pruning.numbers).to_pylist()
-    staged = staged_frame(spark, pruning.table.name, pruning.snapshot.id, paths)
-    if staged is None:
-        return native
-    # Staged tables show columns of row lineage that the table does not.
-    return staged.select(*(quote_part(name) for name in native.columns))
-
-
-def reads_aside(spark: SparkSession) -> bool:
-    """Whether a session reads what it has written and not published, which is no snapshot of main."""
-    return any(spark.conf.get(key, None) for key in ("spark.wap.branch", "spark.wap.id"))
-
-
-def spark_connect(spark: SparkSession) -> bool:
-    """Whether a session has no JVM at hand, to which files could be staged."""
-    return not hasattr(spark, "_jvm")
+    staged = pinned.staged(pruning.snapshot.id, paths)
+    return pinned.frame().where("false") if staged is None else staged

@@ -6,17 +6,18 @@ import logging
 import re
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rookery.api.lake import Lake, connect
-from rookery.api.scan import MOST, left_frame, reads_aside, session_zone, spark_connect
-from rookery.api.sql_plan import PlannedTable, SqlReport, plan, report
+from rookery.api.scan import MOST, left_frame, open_in_both
+from rookery.api.session import prunes, session_zone, spark_connect
+from rookery.api.sql_plan import OpenTable, PlannedTable, SqlReport, plan, report
+from rookery.api.sql_tables import query_tables
 from rookery.api.statistics import analyze
 from rookery.api.table import table
-from rookery.model import RookeryError, TableName, quote_part
-from rookery.store import Store
+from rookery.model import CatalogError, RookeryError, TableName, quote_part
 from rookery.tables import configured
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.jvm import java_reason
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,9 +41,11 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     which are read first; Spark then runs the same text over the files that are left. The answer to ANALYZE is
     a row a column: `column`, `ndv`, `ndv_low`, `ndv_high`, `kind`.
     """
+    if spark_connect(spark):
+        return spark.sql(text)
     match = _ANALYZE.fullmatch(text)
     if match is None:
-        return spark.sql(text) if spark_connect(spark) else _query(spark, text, lake)
+        return _query(spark, text, lake)
     lake = lake or connect()
     name = _resolve(spark, _parts(match.group("table")))
     if name is None or name.catalog not in (lake.name, *configured()):
@@ -65,55 +68,93 @@ def plan_of(spark: SparkSession, text: str, lake: Lake | None = None) -> SqlRepo
 
 def _query(spark: SparkSession, text: str, lake: Lake | None) -> DataFrame:
     """Run a query with the names of pruned tables exchanged for views of the files that are left."""
-    exchanged: list[tuple[int, int, str]] = []
+    exchanged: list[tuple[int, int, str, str]] = []
     try:
-        for planned in _plan(spark, text, lake or connect()):
-            if planned.pruning.share_left() <= MOST:
-                start, end = planned.use.span()
-                view = _view(spark, planned)
-                alias = "" if planned.use.node.alias else f" AS {quote_part(planned.use.node.name)}"
-                exchanged.append((start, end, view + alias))
-        for start, end, name in sorted(exchanged, reverse=True):
-            text = text[:start] + name + text[end:]
-        return spark.sql(text)
+        for planned in _exchanged(_plan(spark, text, lake or connect())):
+            view = f"rookery_{uuid.uuid4().hex}"
+            alias = "" if planned.use.node.alias else f" AS {quote_part(planned.use.node.name)}"
+            frame = (
+                left_frame(planned.pruning, planned.pinned) if _is_cut(planned) else planned.pinned.frame()
+            )
+            frame.createOrReplaceTempView(view)
+            exchanged.append((*planned.use.span(), view, alias))
+        pruned = text
+        for start, end, view, alias in sorted(exchanged, reverse=True):
+            pruned = pruned[:start] + view + alias + pruned[end:]
+        return spark.sql(pruned)
+    except Exception as error:
+        if not exchanged:
+            raise
+        log.warning("the query is not pruned: %s", java_reason(error))
+        return spark.sql(text)  # which may fail too, in words that speak of the text that was given
     finally:  # a query that is analysed knows its tables, and not their names
-        for _, _, name in exchanged:
-            spark.catalog.dropTempView(name.split(" ")[0])
+        for _, _, view, _ in exchanged:
+            spark.catalog.dropTempView(view)
+
+
+def _is_cut(planned: PlannedTable) -> bool:
+    return planned.pruning.share_left() <= MOST
+
+
+def _exchanged(planned: Sequence[PlannedTable]) -> list[PlannedTable]:
+    """All uses of the tables that are cut somewhere: the others must see the same snapshot."""
+    cut = {id(each.table) for each in planned if _is_cut(each)}
+    return [each for each in planned if id(each.table) in cut]
 
 
 def _plan(spark: SparkSession, text: str, lake: Lake) -> list[PlannedTable]:
-    if reads_aside(spark):
+    """Return the tables of a query, pruned; whether they are or not, Spark sees them as they are now."""
+    found = query_tables(text)
+    if found is None:
         return []
-    known = (lake.name, *configured())
-
-    def resolve(parts: Sequence[str]) -> tuple[IcebergTable, Store] | None:
-        if len(parts) == 1 and _is_temporary(spark, parts[0]):
-            return None
-        name = _resolve(spark, parts)
-        if name is None or name.catalog not in known:
-            return None
-        try:
-            return lake.open(name)
-        except RookeryError:  # a view, a metadata table, or nothing at all: Spark will know
-            return None
-
+    tables = _Tables(spark, lake)
     try:
-        return plan(text, resolve, session_zone(spark))
+        if prunes(spark, text):
+            return plan(found, tables.resolve, session_zone(spark))
+        for parts in (*found.elsewhere, *(use.parts for select in found.selects for use in select.uses)):
+            tables.resolve(parts)
     except Exception as error:  # noqa: BLE001  # whatever goes wrong here, Spark runs the query as it is
-        log.warning("the query is not pruned: %s", error)
-        return []
+        log.warning("the query is not pruned: %s", java_reason(error))
+    return []
 
 
-def _view(spark: SparkSession, planned: PlannedTable) -> str:
-    """Make a view of the files of a table that are left, and return its name."""
-    name = f"rookery_{uuid.uuid4().hex}"
-    native = spark.read.table(str(planned.table.name))
-    left_frame(spark, planned.pruning, native).createOrReplaceTempView(name)
-    return name
+class _Tables:
+    """The tables of one query, each opened once, whatever the names that it goes by."""
+
+    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+        self._spark = spark
+        self._lake = lake
+        self._by_name: dict[TableName, OpenTable | None] = {}
+        self._by_case: dict[tuple[str, str], OpenTable] = {}  # some catalogs ignore the case of names
+
+    def resolve(self, parts: Sequence[str]) -> OpenTable | None:
+        """Return the table that Spark takes a name for, if it is one of ours."""
+        if _is_temporary(self._spark, parts):
+            return None
+        name = _resolve(self._spark, parts)
+        if name is None or name.catalog not in (self._lake.name, *configured()):
+            return None
+        if name not in self._by_name:
+            opened = self._open(name)
+            if opened is not None:
+                key = (str(name).lower(), str(opened.table.table.metadata.table_uuid))
+                opened = self._by_case.setdefault(key, opened)
+            self._by_name[name] = opened
+        return self._by_name[name]
+
+    def _open(self, name: TableName) -> OpenTable | None:
+        try:
+            return OpenTable(*open_in_both(self._spark, self._lake, name))
+        except CatalogError as error:
+            log.warning("%s is left to Spark: %s", name, error)
+        except RookeryError:  # a view, a metadata table, or nothing at all: Spark will know
+            pass
+        return None
 
 
-def _is_temporary(spark: SparkSession, name: str) -> bool:
-    return bool(spark._jsparkSession.sessionState().catalog().getTempView(name).isDefined())
+def _is_temporary(spark: SparkSession, parts: Sequence[str]) -> bool:
+    jvm: Any = spark._jvm
+    return bool(spark._jsparkSession.sessionState().catalog().isTempView(jvm.PythonUtils.toSeq(list(parts))))
 
 
 def _double(value: float | None) -> float | None:
@@ -122,14 +163,15 @@ def _double(value: float | None) -> float | None:
 
 def _resolve(spark: SparkSession, parts: Sequence[str]) -> TableName | None:
     """Return the table that Spark would take the name for, or None if it is in Spark's own catalog."""
-    first = parts[0]
-    if len(parts) > 2 and (first == _SPARKS_OWN or spark.conf.get(f"spark.sql.catalog.{first}", None)):
-        catalog, *parts = parts
-    else:
-        catalog = spark.catalog.currentCatalog()
-        if len(parts) == 1:
-            parts = [*_parts(spark.catalog.currentDatabase()), *parts]
-    return None if catalog == _SPARKS_OWN else TableName(catalog, tuple(parts[:-1]), parts[-1])
+    jvm: Any = spark._jvm
+    names = jvm.java.util.ArrayList()
+    for part in parts:
+        names.add(part)
+    found = jvm.org.apache.iceberg.spark.Spark3Util.catalogAndIdentifier(spark._jsparkSession, names)
+    catalog, identifier = str(found.catalog().name()), found.identifier()
+    if catalog == _SPARKS_OWN:
+        return None
+    return TableName(catalog, tuple(identifier.namespace()), str(identifier.name()))
 
 
 def _as_written(name: str, asked: Sequence[str], lake: Lake) -> list[str]:

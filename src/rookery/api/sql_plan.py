@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
-from rookery.api.sql_tables import Equality, SelectTables, TableUse, read_conditions, selects
+from rookery.api.sql_tables import Equality, QueryTables, SelectTables, TableUse, read_conditions
 from rookery.model import (
     ALWAYS,
     And,
     Field,
     In,
-    IsNaN,
-    IsNull,
     Opaque,
     Or,
     Predicate,
@@ -34,14 +32,25 @@ from rookery.read.rows import read_table
 from rookery.sketch.typing import base_type
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.jvm import PinnedTable
 from rookery.where.sql_text import predicate_of
 
 MOST_KEYS = 100_000
 MOST_BYTES = 256 << 20  # of files that are read for their keys
 _WORTH = 4  # times as large as what is read for its keys must be what those may cut
 
-Resolve = Callable[[Sequence[str]], tuple[IcebergTable, Store] | None]
-"""Returns the table that a session takes a name for, if it is one of ours."""
+
+@dataclass(frozen=True, slots=True)
+class OpenTable:
+    """A table at the one snapshot that a query reads of it, for Python and for Spark."""
+
+    table: IcebergTable
+    store: Store
+    pinned: PinnedTable | None  # not where Spark's catalog has other metadata
+
+
+Resolve = Callable[[Sequence[str]], OpenTable | None]
+"""Returns the table that a session takes a name for, if it is one of ours; the same for the same name."""
 
 
 @dataclass(slots=True)
@@ -51,6 +60,7 @@ class PlannedTable:
     use: TableUse
     table: IcebergTable
     store: Store
+    pinned: PinnedTable
     snapshot: Snapshot
     predicate: Predicate
     pruning: Pruning
@@ -102,12 +112,15 @@ class SqlReport(SheetReport):
         return [Sheet("tables of the query", header, rows, right=frozenset({2, 3}))]
 
 
-def plan(text: str, resolve: Resolve, zone: str) -> list[PlannedTable]:
-    """Return the tables of a query that could be pruned, pruned."""
-    planned: list[PlannedTable] = []
-    for found in selects(text):
-        planned += _plan_select(found, resolve, zone)
-    return planned
+def plan(found: QueryTables, resolve: Resolve, zone: str) -> list[PlannedTable]:
+    """Return the uses of tables in a query, pruned.
+
+    A table that is also used in a way that is not understood is left to Spark everywhere: all uses of a table
+    in a query must see the same snapshot.
+    """
+    left_alone = {id(opened.table) for parts in found.elsewhere if (opened := resolve(parts)) is not None}
+    planned = [each for select in found.selects for each in _plan_select(select, resolve, zone)]
+    return [each for each in planned if id(each.table) not in left_alone]
 
 
 def report(planned: Sequence[PlannedTable]) -> SqlReport:
@@ -130,24 +143,26 @@ def report(planned: Sequence[PlannedTable]) -> SqlReport:
 
 
 def _plan_select(found: SelectTables, resolve: Resolve, zone: str) -> list[PlannedTable]:
-    loaded: dict[int, tuple[IcebergTable, Store]] = {}
+    opened: dict[int, OpenTable] = {}
     for use in found.uses:
         known = resolve(use.parts)
         if known is not None:
-            loaded[id(use)] = known
-            use.columns = frozenset(column.name.lower() for column in known[0].schema().fields)
+            opened[id(use)] = known
+            use.columns = frozenset(column.name.lower() for column in known.table.schema().fields)
     equalities = read_conditions(found)
-    planned = {}
-    for use in found.uses:
-        if id(use) in loaded and (made := _planned(use, *loaded[id(use)], zone)) is not None:
-            planned[id(use)] = made
+    planned = {
+        id(use): made
+        for use in found.uses
+        if id(use) in opened and (made := _planned(use, opened[id(use)], zone)) is not None
+    }
     _cut_by_keys(planned, equalities)
     return list(planned.values())
 
 
-def _planned(use: TableUse, table: IcebergTable, store: Store, zone: str) -> PlannedTable | None:
+def _planned(use: TableUse, opened: OpenTable, zone: str) -> PlannedTable | None:
+    table, store, pinned = opened.table, opened.store, opened.pinned
     snapshot = table.snapshot()
-    if snapshot is None:
+    if snapshot is None or pinned is None:
         return None
     fields = table.fields(snapshot)
 
@@ -157,30 +172,9 @@ def _planned(use: TableUse, table: IcebergTable, store: Store, zone: str) -> Pla
         except RookeryError as error:  # Spark will say so in its own words, or knows better
             return Opaque(str(part), str(error))
 
-    conditions = [bound(part) for part in use.conditions]
-    # Of a table whose columns may be null for want of a partner, only what null would fail counts.
-    wheres = [found for found in map(bound, use.wheres) if not _true_of_nulls(found)]
-    predicate = all_of(*conditions, *wheres)
-    return PlannedTable(
-        use,
-        table,
-        store,
-        snapshot,
-        predicate,
-        prune(table, snapshot, file_set(table, store, snapshot), predicate),
-    )
-
-
-def _true_of_nulls(predicate: Predicate) -> bool:
-    if isinstance(predicate, And):
-        return all(map(_true_of_nulls, predicate.parts))
-    if isinstance(predicate, Or):
-        return any(map(_true_of_nulls, predicate.parts))
-    if isinstance(predicate, IsNull):
-        return not predicate.negated
-    if isinstance(predicate, IsNaN):
-        return predicate.negated
-    return predicate == ALWAYS or isinstance(predicate, Opaque)
+    predicate = all_of(*map(bound, use.conditions))
+    pruning = prune(table, snapshot, file_set(table, store, snapshot), predicate)
+    return PlannedTable(use, table, store, pinned, snapshot, predicate, pruning)
 
 
 def _cut_by_keys(planned: dict[int, PlannedTable], equalities: Sequence[Equality]) -> None:

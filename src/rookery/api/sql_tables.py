@@ -1,44 +1,57 @@
 """The tables of a query, and what its text says of each: predicates of their own, and equal join keys.
 
-Only what is certain is taken. A conjunct is counted for a table if rows of which it is not true cannot come
-to the result through that table; an equality counts for a table if its rows without a partner vanish.
+Only forms of queries that are listed here are read; in any other, tables are left to Spark. A conjunct counts
+for a table if leaving out the rows of which it is not true cannot change the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects import Spark
 from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.tokenizer_core import TokenType
 
 from rookery.model import UsageError
 from rookery.where.parsing import spark_tokens, with_depth
 
-_UNUSUAL = (
-    *("laterals", "pivots", "hints", "system_time", "version", "when", "only", "partition", "changes"),
-    *("rows_from", "sample", "indexed", "joins", "pattern", "ordinality"),
+_STARTS = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN}
+# The clauses that a query, a table and a join may have to be understood.
+_SELECT = frozenset(
+    {"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct"}
+    | {"with_", "windows"}
+)
+_TABLE = frozenset({"this", "db", "catalog", "alias"})
+_SUBQUERY = frozenset({"this", "alias"})
+_JOIN = frozenset({"this", "side", "kind", "on", "using"})
+_INNER = frozenset({("", ""), ("", "INNER"), ("", "CROSS")})
+# Rows of the right table that have no partner vanish, and those of the left do not depend on each other.
+_LEFT = frozenset(
+    {("LEFT", ""), ("LEFT", "OUTER"), ("LEFT", "SEMI"), ("", "SEMI"), ("LEFT", "ANTI"), ("", "ANTI")}
+)
+# Columns that Iceberg adds to its tables, which views of them lack.
+_METADATA = frozenset(
+    {"_file", "_pos", "_partition", "_spec_id", "_deleted", "_row_id", "_last_updated_sequence_number"}
+    | {"_change_type", "_change_ordinal", "_commit_snapshot_id"}
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class TableUse:
     """One place in a query where a table is named."""
 
     node: exp.Table
     alias: str
     columns: frozenset[str] = frozenset()  # known once it is resolved, in lower case
-    nullable: bool = False  # its columns may be null where it has no partner
-    wheres: list[exp.Expression] = field(default_factory=list)  # true of every row that matters
-    conditions: list[exp.Expression] = field(default_factory=list)  # the same, whether null or not
+    conditions: list[exp.Expression] = field(default_factory=list)  # true of every row that matters
 
     @property
     def parts(self) -> list[str]:
         """The name, part by part."""
-        return [part.name for part in self.node.parts]
+        return parts_of(self.node)
 
     def span(self) -> tuple[int, int]:
         """Where in the text the name stands: its first character, and the one behind its last."""
@@ -58,61 +71,108 @@ class Equality:
 
 @dataclass(slots=True)
 class SelectTables:
-    """The tables of one SELECT."""
+    """The tables of one SELECT of a form that is understood."""
 
     uses: list[TableUse]
-    others: bool  # there are sources that are no plain tables
+    others: bool  # there are sources that are no tables
     node: exp.Select
 
 
-def selects(text: str) -> list[SelectTables]:
-    """Return the SELECTs of a query with the tables that they name; nothing if it is no query."""
+@dataclass(frozen=True, slots=True)
+class QueryTables:
+    """The tables of a query: those of its SELECTs, and the names of those that it uses in some other way."""
+
+    selects: list[SelectTables]
+    elsewhere: list[list[str]]
+
+
+def query_tables(text: str) -> QueryTables | None:
+    """Return the tables that a query names; None if the text is no query."""
     try:
+        tokens = spark_tokens(text)
         parser = Spark().parser(error_level=ErrorLevel.IMMEDIATE)
-        statements = with_depth(lambda: parser.parse(spark_tokens(text), text))
+        statements = with_depth(lambda: parser.parse(tokens, text))
     except (SqlglotError, UsageError):
-        return []
-    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        return []
-    (query,) = statements
-    commons = {common.alias_or_name.lower() for common in query.find_all(exp.CTE)}
-    return [found for select in query.find_all(exp.Select) if (found := _tables(select, commons)) is not None]
-
-
-def _tables(select: exp.Select, commons: set[str]) -> SelectTables | None:
-    source = select.args.get("from_")
-    joins = select.args.get("joins") or []
-    if source is None or select.args.get("laterals") or select.args.get("pivots"):
         return None
-    uses: list[TableUse] = []
-    others = False
-    for node in (source.this, *(join.this for join in joins)):
-        plain = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
-        if plain and len(node.parts) == 1 and node.name.lower() in commons:
-            plain = False
-        unusual = plain and (any(node.args.get(name) for name in _UNUSUAL) or _renames(node))
-        if plain and not unusual and not _named_in_full(node):
-            uses.append(TableUse(node, node.alias_or_name.lower()))
-        else:
-            others = True
-    return SelectTables(uses, others, select) if uses else None
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        return None
+    (query,) = statements
+    readable = tokens[0].token_type in _STARTS and all(
+        token.token_type is not TokenType.PIPE_GT for token in tokens
+    )
+    selects = list(_selects(query)) if readable and not _is_unusual(query) else []
+    read = {id(use.node) for select in selects for use in select.uses}
+    commons = _commons(query)
+    elsewhere = [
+        parts_of(node)
+        for node in query.find_all(exp.Table)
+        if id(node) not in read and _is_named(node) and not _is_common(node, commons)
+    ]
+    return QueryTables(selects, elsewhere)
 
 
-def _named_in_full(node: exp.Table) -> bool:
-    """Whether some column is qualified by more than the last name, to which a view would not answer."""
-    if node.alias or not node.db:
-        return False
-    wanted = (node.db.lower(), node.name.lower())
-    for column in node.root().find_all(exp.Column):
-        names = [part.name.lower() for part in column.parts]
-        if any(pair == wanted for pair in pairwise(names)):
-            return True
-    return False
+def parts_of(node: exp.Table) -> list[str]:
+    """Return a table's name, part by part."""
+    return [part.name for part in node.parts]
 
 
-def _renames(node: exp.Table) -> bool:
+def _is_unusual(query: exp.Query) -> bool:
+    recursive = any(each.args.get("recursive") for each in query.find_all(exp.With))
+    return recursive or any(name.name.lower() in _METADATA for name in query.find_all(exp.Identifier))
+
+
+def _commons(query: exp.Query) -> set[str]:
+    return {common.alias_or_name.lower() for common in query.find_all(exp.CTE)}
+
+
+def _is_common(node: exp.Table, commons: set[str]) -> bool:
+    return len(node.parts) == 1 and node.name.lower() in commons
+
+
+def _is_named(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Table) and all(isinstance(part, exp.Identifier) for part in node.parts)
+
+
+def _selects(query: exp.Query) -> Iterator[SelectTables]:
+    commons = _commons(query)
+    qualifiers = _inner_qualifiers(query)
+    for select in query.find_all(exp.Select):
+        if not _has_only(select, _SELECT) or select.args.get("from_") is None:
+            continue
+        joins = select.args.get("joins") or []
+        nodes = [select.args["from_"].this, *(join.this for join in joins)]
+        if not all(map(_is_source, nodes)) or not all(map(_is_plain_join, joins)):
+            continue
+        tables = [node for node in nodes if isinstance(node, exp.Table) and not _is_common(node, commons)]
+        uses = [TableUse(node, node.alias_or_name.lower()) for node in tables]
+        # A view with the table's last name for an alias would not answer to its longer names.
+        if not any("." in use.alias or (not use.node.alias and use.alias in qualifiers) for use in uses):
+            yield SelectTables(uses, len(tables) < len(nodes), select)
+
+
+def _has_only(node: exp.Expression, known: frozenset[str]) -> bool:
+    return all(key in known for key, value in node.args.items() if value)
+
+
+def _is_source(node: exp.Expression) -> bool:
+    if isinstance(node, exp.Subquery):
+        return _has_only(node, _SUBQUERY) and isinstance(node.this, exp.Query)
     alias = node.args.get("alias")
-    return bool(alias is not None and alias.args.get("columns"))
+    renamed = alias is not None and bool(alias.args.get("columns"))
+    return _is_named(node) and _has_only(node, _TABLE) and not renamed
+
+
+def _is_plain_join(join: exp.Join) -> bool:
+    return _has_only(join, _JOIN) and _kind(join) in _INNER | _LEFT
+
+
+def _kind(join: exp.Join) -> tuple[str, str]:
+    return join.side.upper(), join.kind.upper()
+
+
+def _inner_qualifiers(query: exp.Query) -> set[str]:
+    """The names that stand inside dotted names of columns, as the table's in `db.orders.id`."""
+    return {part.name.lower() for column in query.find_all(exp.Column) for part in column.parts[1:-1]}
 
 
 def read_conditions(found: SelectTables) -> list[Equality]:
@@ -121,71 +181,28 @@ def read_conditions(found: SelectTables) -> list[Equality]:
     The tables must be resolved: columns that are not qualified belong to whichever has them.
     """
     by_node = {id(use.node): use for use in found.uses}
-    reached: list[TableUse] = []
-    equalities: list[Equality] = []
     owner = _Owner(found)
-    first = by_node.get(id(found.node.args["from_"].this))
-    reached += [first] if first is not None else []
-    for join in found.node.args.get("joins") or []:
-        right = by_node.get(id(join.this))
-        equalities += _join(join, reached, right, owner)
-        reached += [right] if right is not None else []
     where = found.node.args.get("where")
-    for part in _conjuncts(where.this) if where is not None else []:
+    required = list(_conjuncts(where.this)) if where is not None else []
+    optional: list[TableUse] = []  # whose rows may be missing where the rest of the row is there
+    for join in found.node.args.get("joins") or []:
+        on = join.args.get("on")
+        parts = list(_conjuncts(on)) if on is not None else []
+        if _kind(join) in _INNER:
+            required += parts
+        elif (right := by_node.get(id(join.this))) is not None:
+            right.conditions += [part for part in parts if owner.of(part) == [right]]
+            optional.append(right)
+    equalities: list[Equality] = []
+    for part in required:
         uses = owner.of(part)
+        if any(use in optional for use in uses):
+            continue
         if len(uses) == 1:
-            (use,) = uses
-            (use.wheres if use.nullable else use.conditions).append(part)
-        elif (pair := _pair(part, owner)) is not None and not any(use.nullable for use, _ in pair):
+            uses[0].conditions.append(part)
+        elif len(uses) == 2 and (pair := _pair(part, owner)) is not None:
             equalities += _both(pair)
     return equalities
-
-
-def _join(join: exp.Join, left: Sequence[TableUse], right: TableUse | None, owner: _Owner) -> list[Equality]:
-    side, kind = join.side.upper(), join.kind.upper()
-    if join.method or side == "FULL" or (side, kind) not in _KNOWN:
-        for use in (*left, *([right] if right is not None else [])):
-            use.nullable = True
-        return []
-    equalities: list[Equality] = []
-    keeps_left, keeps_right = _KNOWN[side, kind]
-    on = join.args.get("on")
-    parts = list(_conjuncts(on)) if on is not None else []
-    for part in parts:
-        uses = owner.of(part)
-        if len(uses) == 1:
-            (use,) = uses
-            if not (keeps_right if use is right else keeps_left):
-                use.conditions.append(part)
-        elif (pair := _pair(part, owner)) is not None:
-            equalities += [
-                edge
-                for edge in _both(pair)
-                if not (keeps_right if edge.target is right else keeps_left)
-                and (edge.source is right or edge.target is right)
-            ]
-    if keeps_left and right is not None and kind != "ANTI":
-        right.nullable = True
-    if keeps_right:
-        for use in left:
-            use.nullable = True
-    return equalities
-
-
-# By side and kind: whether rows without a partner stay, of the left and of the right.
-_KNOWN: Mapping[tuple[str, str], tuple[bool, bool]] = {
-    ("", ""): (False, False),
-    ("", "INNER"): (False, False),
-    ("", "CROSS"): (False, False),
-    ("LEFT", ""): (True, False),
-    ("LEFT", "OUTER"): (True, False),
-    ("RIGHT", ""): (False, True),
-    ("RIGHT", "OUTER"): (False, True),
-    ("LEFT", "SEMI"): (False, False),
-    ("", "SEMI"): (False, False),
-    ("LEFT", "ANTI"): (True, False),
-    ("", "ANTI"): (True, False),
-}
 
 
 class _Owner:
@@ -209,18 +226,15 @@ class _Owner:
         return found
 
     def column(self, column: exp.Column) -> TableUse | None:
-        """Return the table of one column."""
-        first = column.parts[0].name.lower()
-        if len(column.parts) > 1:
-            named = [use for use in self._uses if use.alias == first]
-            if len(named) == 1:
-                return named[0]
-            if named:
-                return None
-        if self._others:
+        """Return the table of one column, if only one can have it."""
+        names = [part.name.lower() for part in column.parts]
+        named = [use for use in self._uses if use.alias == names[0]]
+        if len(names) > 1 and named:
+            return named[0] if len(named) == 1 and names[1] in named[0].columns else None
+        if self._others or not all(use.columns for use in self._uses):
             return None
-        having = [use for use in self._uses if first in use.columns]
-        return having[0] if len(having) == 1 and all(use.columns for use in self._uses) else None
+        having = [use for use in self._uses if names[0] in use.columns]
+        return having[0] if len(having) == 1 else None
 
 
 def _conjuncts(expression: Any) -> Iterator[exp.Expression]:
@@ -234,15 +248,18 @@ def _conjuncts(expression: Any) -> Iterator[exp.Expression]:
 
 
 def _pair(part: exp.Expression, owner: _Owner) -> list[tuple[TableUse, str]] | None:
-    """The two columns of an equality between tables, by table and name."""
+    """The two columns of an equality between tables, by table and name; fields of structs are none."""
     if not isinstance(part, exp.EQ):
         return None
     found = []
     for side in (part.left, part.right):
         if not isinstance(side, exp.Column) or (use := owner.column(side)) is None:
             return None
+        qualified = len(side.parts) == 2 and side.parts[0].name.lower() == use.alias
+        if len(side.parts) != 1 and not qualified:
+            return None
         found.append((use, side.name))
-    return found if found[0][0] is not found[1][0] else None
+    return found
 
 
 def _both(pair: Sequence[tuple[TableUse, str]]) -> list[Equality]:

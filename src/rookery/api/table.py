@@ -113,7 +113,7 @@ class TableHandle:
         """Return a DataFrame over Iceberg's own reader, of the files that may hold rows that match."""
         from rookery.api.scan import scan  # brings what only a session needs
 
-        return scan(spark, *self.load(), where, columns, snapshot)
+        return scan(spark, self.lake, self.name, where, columns, snapshot)
 
 
 _NO_SNAPSHOT = Snapshot(0, None, 0, 0, None, None)

@@ -1,33 +1,20 @@
-"""`spark.read.format("rookery")`: the rows of a table, pruned by the filters that Spark pushes down.
+"""`spark.read.format("rookery")`: the rows of a table that match the option `where`.
 
-It gives pruning to plain SQL by `CREATE TEMPORARY VIEW … USING rookery OPTIONS (table '…')`, and to sessions
-that have no JVM at hand.
+It gives pruning to plain SQL by `CREATE TEMPORARY VIEW … USING rookery OPTIONS (table '…', where '…')`, and
+to sessions that have no JVM at hand. Filters that Spark would push down are not taken: Spark 4.1 keeps one
+reader for all scans of a relation, so that what one scan pushes down would be left out of the others too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
-from pyiceberg import expressions as ice
-from pyspark.sql import datasource as pushed
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from rookery.model import (
-    ALWAYS,
-    Predicate,
-    RookeryError,
-    Snapshot,
-    TableName,
-    UsageError,
-    all_of,
-    opaque_parts,
-)
+from rookery.model import ALWAYS, Predicate, Snapshot, TableName, UsageError
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set
 from rookery.read.file import FileRead, ReadCosts, Request, read_file
@@ -37,10 +24,8 @@ from rookery.spark.spark_types import for_spark, spark_columns
 from rookery.store import Store, store_of
 from rookery.tables import configured, load_table, open_catalog, resolve
 from rookery.tables.iceberg import IcebergTable
-from rookery.where.expressions import predicate_from_expression
+from rookery.where.sql_text import parse_predicate
 
-_ice: Any = ice  # whose annotations know only the forms that pydantic makes
-_DIGITS = 28  # of a decimal that comes through PySpark whole
 _TASK_BYTES = 64 << 20  # of files that one task reads
 
 
@@ -58,7 +43,11 @@ class FilesPartition(InputPartition):
 
 
 class RookeryDataSource(DataSource):
-    """Reads a table. Options: `table`, its name; `snapshot`, an id; `columns`, names with commas."""
+    """Reads a table.
+
+    Options: `table`, its name; `where`, which rows, in SQL; `time_zone`, that of local times in it;
+    `snapshot`, an id; `columns`, names with commas.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -68,12 +57,15 @@ class RookeryDataSource(DataSource):
     def schema(self) -> str:
         """The columns of the table, or those that the option names."""
         table, _ = self._open()
-        return spark_columns(table.schema(self._snapshot(table)), self._columns())
+        snapshot = self._snapshot(table)
+        self._predicate(table, snapshot)  # a mistake is told at once, not when rows are read
+        return spark_columns(table.schema(snapshot), self._columns())
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make the reader of some columns."""
         table, store = self._open()
-        return RookeryReader(table, store, self._option("snapshot"), schema.names)
+        snapshot = self._snapshot(table)
+        return RookeryReader(table, store, snapshot, self._predicate(table, snapshot), schema.names)
 
     def _open(self) -> tuple[IcebergTable, Store]:
         text = self.options.get("table") or self.options.get("path")
@@ -100,6 +92,12 @@ class RookeryDataSource(DataSource):
             raise UsageError(f"'{said}' is no snapshot", hint="say the id of a snapshot, a whole number")
         return int(said)
 
+    def _predicate(self, table: IcebergTable, snapshot: Snapshot | None) -> Predicate:
+        text = self.options.get("where")
+        if text is None:
+            return ALWAYS
+        return parse_predicate(text, table.fields(snapshot), zone=self.options.get("time_zone", "UTC"))
+
     def _snapshot(self, table: IcebergTable) -> Snapshot | None:
         return table.at(self._option("snapshot"))
 
@@ -107,27 +105,22 @@ class RookeryDataSource(DataSource):
 class RookeryReader(DataSourceReader):
     """Prunes on the driver, reads the files that are left on the executors."""
 
-    def __init__(self, table: IcebergTable, store: Store, snapshot: int | None, columns: list[str]) -> None:
+    def __init__(
+        self,
+        table: IcebergTable,
+        store: Store,
+        snapshot: Snapshot | None,
+        predicate: Predicate,
+        columns: list[str],
+    ) -> None:
         self._table = table
         self._store = store
-        self._snapshot = table.at(snapshot)
+        self._snapshot = snapshot
+        self._predicate = predicate
         self._columns = columns
-        self._predicate: Predicate = ALWAYS
 
     def __getstate__(self) -> dict[str, object]:
         return {}  # Spark sends the reader to its workers before it asks for partitions, which hold it all
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Take what is understood for pruning; Spark applies every filter again, and has the last word."""
-        fields = self._table.fields(self._snapshot)
-        for each in filters:
-            expression = _expression(each)
-            if expression is not None:
-                with suppress(RookeryError):  # Spark will say so, or knows better
-                    found = predicate_from_expression(expression, fields)
-                    if not any(opaque_parts(found)):
-                        self._predicate = all_of(self._predicate, found)
-        return filters
 
     def partitions(self) -> list[InputPartition]:
         """Some files a partition, those that are left."""
@@ -161,44 +154,3 @@ def _bins(files: list[FileRead]) -> Iterator[list[FileRead]]:
         size += file.size
     if held:
         yield held
-
-
-def _is_rounded(value: object) -> bool:
-    """Whether PySpark may have rounded a value: it hands over decimals in 28 digits."""
-    return isinstance(value, Decimal) and len(value.as_tuple().digits) >= _DIGITS
-
-
-_COMPARED: Mapping[type[Filter], Any] = {
-    pushed.EqualTo: ice.EqualTo,
-    pushed.GreaterThan: ice.GreaterThan,
-    pushed.GreaterThanOrEqual: ice.GreaterThanOrEqual,
-    pushed.LessThan: ice.LessThan,
-    pushed.LessThanOrEqual: ice.LessThanOrEqual,
-}
-
-
-def _expression(found: Filter) -> ice.BooleanExpression | None:
-    """Return a filter as PyIceberg has it, or None for one that it has not."""
-    if isinstance(found, pushed.Not):
-        inner = _expression(found.child)
-        return None if inner is None else ice.Not(inner)
-    attribute = getattr(found, "attribute", ())
-    if not attribute or any("." in part for part in attribute):
-        return None
-    name, value = ".".join(attribute), getattr(found, "value", None)
-    if any(map(_is_rounded, value if isinstance(value, list | tuple) else (value,))):
-        return None
-    made: ice.BooleanExpression | None = None
-    with suppress(TypeError, ValueError):  # a value that PyIceberg has no literal for
-        if isinstance(found, pushed.IsNull):
-            made = _ice.IsNull(name)
-        elif isinstance(found, pushed.IsNotNull):
-            made = _ice.NotNull(name)
-        elif isinstance(found, pushed.In):
-            known = [each for each in value or () if each is not None]
-            made = _ice.In(name, known) if known else None
-        elif isinstance(found, pushed.StringStartsWith):
-            made = _ice.StartsWith(name, value)
-        elif type(found) in _COMPARED and value is not None:
-            made = _COMPARED[type(found)](name, value)
-    return made

@@ -47,7 +47,6 @@ def register(spark: SparkSession) -> SparkSession:
     """Teach a session of your own the data sources of Rookery."""
     spark.dataSource.register(PuffinDataSource)
     spark.dataSource.register(RookeryDataSource)
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     return spark
 
 

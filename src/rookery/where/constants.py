@@ -174,6 +174,11 @@ def _to_decimal(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | Non
 
 
 def _to_text(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
+    if given.kind is Kind.BINARY:
+        try:
+            return Literal(Kind.STRING, given.value.decode())
+        except UnicodeDecodeError:
+            raise _stays(given, to) from None
     if given.kind not in (Kind.STRING, Kind.INTEGER):
         raise _stays(given, to)
     return Literal(Kind.STRING, str(given.value))

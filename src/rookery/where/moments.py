@@ -55,6 +55,16 @@ def session_zone(name: str) -> tzinfo:
     return zone
 
 
+def is_zone(name: str) -> bool:
+    """Whether a name means the same time zone to Java and to Python.
+
+    >>> is_zone("Europe/Berlin"), is_zone("UTC"), is_zone("EST"), is_zone("Mars/Base")
+    (True, True, False, False)
+    """
+    zone = _zone(name)
+    return zone is not None and (zone is UTC or len(name) != 3)  # Java has short names of its own
+
+
 def _zone(name: str) -> tzinfo | None:
     if name in ("Z", "UTC", "GMT", "UT"):
         return UTC
@@ -115,10 +125,9 @@ def instant_in(text: str, zone: tzinfo) -> int | None:
     local, name = moment
     if not name:
         return to_instant(local, zone)
-    named = _zone(name)
-    if named is None or (len(name) == 3 and named is not UTC):  # Java has short names of its own
+    if not is_zone(name):
         raise Inexact(f"the time zone '{name}' is not known")
-    return to_instant(local, named)
+    return to_instant(local, session_zone(name))
 
 
 def time_in(text: str) -> int | None:

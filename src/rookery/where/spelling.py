@@ -88,12 +88,14 @@ def spell_value(type_name: str, value: Value) -> str:
 
 
 def quote_text(text: str) -> str:
-    r"""Return a string literal that Spark reads back as *text*.
+    r"""Return a string literal that Spark reads back as *text*, whatever it makes of escapes.
 
-    >>> print(quote_text("it's 50\\%"))
-    'it\'s 50\\%'
+    >>> quote_text("NL"), quote_text("it's")
+    ("'NL'", "CAST(X'69742773' AS STRING)")
     """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\0") + "'"
+    if any(special in text for special in ("'", "\\", "\0", "${")):
+        return f"CAST({_bytes('binary', text.encode())} AS STRING)"
+    return f"'{text}'"
 
 
 def _integer(type_name: str, value: int) -> str:

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rookery.model import CatalogError, StorageError, TableName
@@ -17,42 +18,84 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # Walking tasks through py4j takes most of a millisecond each; this runs where they are.
-_STAGE = """
+#
+# A relation of ours has a table that is in no catalog and whose metadata never changes: all scans of it see
+# one snapshot, and Spark has nothing to load anew. Iceberg's staged scan looks its tasks up by a key when it
+# is planned, which may be long after it was made, so the tasks must live as long as any plan that can still
+# be run. Plans are copied, cached and stored in views; what all copies share is Iceberg's table: each staged
+# relation has one of its own, and the tasks go when it does.
+_READ = """
 import java.util.*;
 import org.apache.iceberg.*;
+import org.apache.iceberg.encryption.EncryptionManager;
 import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.LocationProvider;
 import org.apache.iceberg.spark.ScanTaskSetManager;
-import org.apache.iceberg.spark.SparkTableCache;
-public class RookeryStage {
-  public static int stage(Table table, String key, long snapshotId, Collection paths) throws Exception {
-    Set wanted = new HashSet(paths);
-    List kept = new ArrayList();
-    CloseableIterable tasks = ((TableScan) table.newScan().useSnapshot(snapshotId)).planFiles();
-    try {
-      for (Object found : tasks) {
-        FileScanTask task = (FileScanTask) found;
-        if (wanted.contains(((DataFile) task.file()).location())) kept.add(task);
-      }
-    } finally { tasks.close(); }
-    if (!kept.isEmpty()) {
-      SparkTableCache.get().add(key, table);
-      ScanTaskSetManager.get().stageTasks(table, key, kept);
-    }
-    return kept.size();
-  }
-  public static void unstage(Table table, String key) {
-    ScanTaskSetManager.get().removeTasks(table, key);
-    SparkTableCache.get().remove(key);
-  }
+import org.apache.iceberg.spark.source.SparkRewriteTable;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.types.StructType;
+public class RookeryRead {
   static final java.lang.ref.Cleaner CLEANER = java.lang.ref.Cleaner.create();
+  public static class Pinned implements TableOperations {
+    final TableOperations operations;
+    final TableMetadata metadata;
+    Pinned(Table table) {
+      this.operations = ((HasTableOperations) table).operations();
+      this.metadata = operations.current();
+    }
+    public TableMetadata current() { return metadata; }
+    public TableMetadata refresh() { return metadata; }
+    public void commit(TableMetadata base, TableMetadata changed) {
+      throw new UnsupportedOperationException("a pinned table is only read");
+    }
+    public FileIO io() { return operations.io(); }
+    public EncryptionManager encryption() { return operations.encryption(); }
+    public String metadataFileLocation(String name) { return operations.metadataFileLocation(name); }
+    public LocationProvider locationProvider() { return operations.locationProvider(); }
+    public TableOperations temp(TableMetadata changed) { return operations.temp(changed); }
+    public long newSnapshotId() { return operations.newSnapshotId(); }
+    public boolean requireStrictCleanup() { return operations.requireStrictCleanup(); }
+  }
+  public static class Staged extends SparkRewriteTable {  // which shows row lineage as plain columns
+    final SparkTable plain;
+    public Staged(Table table, String key) {
+      super(table, key);
+      this.plain = new SparkTable(table);
+    }
+    public StructType schema() { return plain.schema(); }
+    public Column[] columns() { return plain.columns(); }
+    public MetadataColumn[] metadataColumns() { return plain.metadataColumns(); }
+  }
   static class Unstage implements Runnable {
     final Table table;
     final String key;
     Unstage(Table table, String key) { this.table = table; this.key = key; }
-    public void run() { unstage(table, key); }
+    public void run() { ScanTaskSetManager.get().removeTasks(table, key); }
   }
-  public static void unstageAfter(Object holder, Table table, String key) {
+  public static Object pin(Table table) { return new BaseTable(new Pinned(table), table.name()); }
+  public static Object whole(Table pinned) { return new SparkTable(pinned); }
+  public static Object staged(Table table, String key, long snapshotId, Collection paths) throws Exception {
+    if (paths.isEmpty()) return null;
+    Set missing = new HashSet(paths);
+    Set wanted = new HashSet(paths);
+    List tasks = new ArrayList();
+    CloseableIterable planned = ((TableScan) table.newScan().useSnapshot(snapshotId)).planFiles();
+    try {
+      for (Object each : planned) {
+        FileScanTask task = (FileScanTask) each;
+        String path = ((DataFile) task.file()).location();
+        if (wanted.contains(path)) tasks.add(task);
+        missing.remove(path);
+      }
+    } finally { planned.close(); }
+    if (!missing.isEmpty()) throw new IllegalStateException("snapshot lacks " + missing.iterator().next());
+    Table holder = new BaseTable(new Pinned(table), table.name());
+    ScanTaskSetManager.get().stageTasks(table, key, tasks);
     CLEANER.register(holder, new Unstage(table, key));
+    return new Staged(holder, key);
   }
 }
 """
@@ -135,56 +178,82 @@ def _is_conflict(error: Exception) -> bool:
     return thrown is not None and thrown.getClass().getSimpleName() == "CommitFailedException"
 
 
+@dataclass(frozen=True, slots=True)
+class PinnedTable:
+    """Java's table with the metadata that it had when it was loaded, to be read by Spark."""
+
+    spark: SparkSession
+    name: TableName
+    java: Any
+    uuid: str
+    metadata_location: str | None
+
+    def frame(self) -> DataFrame:
+        """Return all rows of the current snapshot."""
+        frame: DataFrame = self._frame("whole", self.java)
+        return frame
+
+    def staged(self, snapshot_id: int, paths: Sequence[str]) -> DataFrame | None:
+        """Return a DataFrame over exactly these data files of a snapshot; None if none are given.
+
+        They are read with the table's current columns, and stay staged as long as anything refers to them:
+        the DataFrame, what is derived from it, a cached plan, a temporary view.
+        """
+        jvm: Any = self.spark._jvm
+        wanted = jvm.java.util.ArrayList()
+        for path in paths:
+            wanted.add(path)
+        key = f"rookery-{uuid.uuid4().hex}"
+        frame: DataFrame | None = self._frame("staged", self.java, key, snapshot_id, wanted)
+        return frame
+
+    def _frame(self, method: str, *arguments: Any) -> Any:
+        session: Any = self.spark._jsparkSession
+        jvm: Any = self.spark._jvm
+        try:
+            relation = call_compiled(self.spark, "RookeryRead", _READ, method, *arguments)
+        except Exception as error:  # py4j wraps whatever Java throws
+            raise StorageError(
+                f"Iceberg cannot plan what is to be read: {java_reason(error)}",
+                hint="has the table been dropped, or the snapshot expired, under the run?",
+            ) from error
+        if relation is None:  # Iceberg refuses to stage nothing
+            return None
+        # With a catalog but no name in it, Spark finds Iceberg's functions and loads no other table.
+        catalog = jvm.scala.Option.apply(session.sessionState().catalogManager().catalog(self.name.catalog))
+        plan = jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation.create(
+            relation, catalog, jvm.scala.Option.empty()
+        )
+        return self.spark.read._df(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan))
+
+
+def pinned_table(spark: SparkSession, name: TableName) -> PinnedTable:
+    """Load a table as it is now, whatever Spark's catalog remembers of it."""
+    table = load_java_table(spark, name)
+    jvm: Any = spark._jvm
+    try:
+        pinned = call_compiled(spark, "RookeryRead", _READ, "pin", table)
+        location = jvm.org.apache.iceberg.TableUtil.metadataFileLocation(pinned)
+    except Exception as error:  # py4j wraps whatever Java throws
+        raise CatalogError(
+            f"Spark cannot read {name}: {java_reason(error)}",
+            hint="read a table, not one of its metadata tables",
+        ) from error
+    return PinnedTable(spark, name, pinned, str(pinned.uuid().toString()), location)
+
+
 @contextmanager
 def staged(
     spark: SparkSession, name: TableName, snapshot_id: int, paths: Sequence[str]
 ) -> Iterator[DataFrame | None]:
     """Give a DataFrame over exactly these data files, deletes applied by Iceberg's own reader."""
-    table = load_java_table(spark, name)
-    if _has_another_schema(table, snapshot_id):
+    pinned = pinned_table(spark, name)
+    if _has_another_schema(pinned.java, snapshot_id):
         # Staged files are read with the table's current schema; only time travel brings back the old one.
         frame = spark.read.option("versionAsOf", snapshot_id).table(str(name))
         yield frame.where(frame["_file"].isin(list(paths)))
-        return
-    key = _stage(spark, table, snapshot_id, paths)
-    if key is None:
-        yield None
-        return
-    try:
-        yield spark.read.format("iceberg").load(key)
-    finally:
-        _call(spark, "unstage", table, key)
-
-
-def staged_frame(
-    spark: SparkSession, name: TableName, snapshot_id: int, paths: Sequence[str]
-) -> DataFrame | None:
-    """Return a DataFrame over exactly these data files, for whoever to keep; None if there are none.
-
-    The files stay staged as long as some plan refers to them. None too where the snapshot has other columns
-    than the table has now: staged files are read with the current ones.
-    """
-    table = load_java_table(spark, name)
-    if _has_another_schema(table, snapshot_id):
-        return None
-    key = _stage(spark, table, snapshot_id, paths)
-    if key is None:
-        return None
-    frame = spark.read.format("iceberg").load(key)
-    # What is derived from the frame shares this object with it, and nothing else does.
-    holder = frame._jdf.queryExecution().analyzed().collectLeaves().head().table()
-    _call(spark, "unstageAfter", holder, table, key)
-    return frame
-
-
-def _stage(spark: SparkSession, table: Any, snapshot_id: int, paths: Sequence[str]) -> str | None:
-    jvm: Any = spark._jvm
-    wanted = jvm.java.util.ArrayList()
-    for path in paths:
-        wanted.add(path)
-    key = f"rookery-{uuid.uuid4().hex}"
-    staged_tasks = _call(spark, "stage", table, key, snapshot_id, wanted)
-    return key if staged_tasks else None  # Iceberg refuses to stage nothing
+    else:
+        yield pinned.staged(snapshot_id, paths)
 
 
 def _has_another_schema(table: Any, snapshot_id: int) -> bool:
@@ -193,16 +262,6 @@ def _has_another_schema(table: Any, snapshot_id: int) -> bool:
         return False
     snapshot = table.snapshot(snapshot_id)
     return snapshot is not None and snapshot.schemaId() not in (None, table.schema().schemaId())
-
-
-def _call(spark: SparkSession, name: str, *arguments: Any) -> Any:
-    try:
-        return call_compiled(spark, "RookeryStage", _STAGE, name, *arguments)
-    except Exception as error:  # py4j wraps whatever Java throws
-        raise StorageError(
-            f"Iceberg cannot plan what is to be read: {java_reason(error)}",
-            hint="has the table been dropped, or the snapshot expired, under the run?",
-        ) from error
 
 
 def call_compiled(spark: SparkSession, class_name: str, source: str, name: str, *arguments: Any) -> Any:

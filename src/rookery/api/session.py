@@ -1,0 +1,104 @@
+"""What a Spark session does to the meaning of a predicate, and whether files may be skipped under it.
+
+`rookery.where` gives SQL the meaning that it has under Spark's defaults. Under other settings a literal, a
+name or a cast may mean something else; Spark alone knows what. So nothing is pruned in a session that has set
+anything but what is known to leave the meaning as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rookery.where.moments import is_zone
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SQL = "spark.sql."
+_ZONE = "spark.sql.session.timeZone"
+_ANSI = "spark.sql.ansi.enabled"  # whose default depends on the environment
+_EXTENSIONS = "spark.sql.extensions"
+_KNOWN_EXTENSIONS = {"org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"}
+# Settings below spark.sql that say where tables are and how queries run, and not what they mean.
+_HARMLESS = (
+    "adaptive.", "artifact.", "autoBroadcastJoinThreshold", "broadcastTimeout", "catalog.",
+    "catalogImplementation", "cbo.", "codegen.", "debug.", "defaultCatalog", "event.", "execution.",
+    "files.", "hive.", "iceberg.", "inMemoryColumnarStorage.", "join.", "maxMetadataStringLength",
+    "maxPlanStringLength", "optimizer.", "orc.", "parquet.", "planChangeLog.", "pyspark.", "python.",
+    "queryExecutionListeners", "redaction.", "repl.", "shuffle.", "sources.", "statistics.",
+    "storeAssignmentPolicy", "streaming.", "thriftServer.", "ui.", "warehouse.dir",
+)  # fmt: skip
+_CALL = re.compile(r"(\w+)`?\s*\(")
+# Functions that predicates are understood by; the casts are called like their types.
+_FUNCTIONS = frozenset((
+    "isnull", "isnotnull", "startswith", "isnan", "concat", "to_date", "date", "timestamp", "tinyint",
+    "smallint", "int", "bigint", "float", "double", "decimal", "string", "binary", "boolean",
+))  # fmt: skip
+
+
+def prunes(spark: SparkSession, text: str = "") -> bool:
+    """Whether predicates, in *text* or bound already, mean in a session what Rookery takes them for."""
+    return not (
+        reads_aside(spark) or "${" in text or any(unknown_settings(spark)) or any(_replaced(spark, text))
+    )
+
+
+def unknown_settings(spark: SparkSession) -> Iterator[str]:
+    """Yield the settings of a session under which a predicate may mean something else."""
+    configured = spark.conf.getAll
+    if str(spark.conf.get(_ANSI)).lower() != "true":
+        yield _ANSI
+    if not is_zone(session_zone(spark)):
+        yield _ZONE
+    extensions = {name.strip() for name in configured.get(_EXTENSIONS, "").split(",") if name.strip()}
+    if not extensions <= _KNOWN_EXTENSIONS:
+        yield _EXTENSIONS
+    for key, value in configured.items():
+        name = key.removeprefix(_SQL)
+        checked = name == key or key in (_ZONE, _ANSI, _EXTENSIONS) or name.startswith(_HARMLESS)
+        if not checked and not _is_default(spark, key, value):
+            yield key
+
+
+def _is_default(spark: SparkSession, key: str, value: str) -> bool:
+    entry = _jvm(spark).org.apache.spark.sql.internal.SQLConf.getConfigEntry(key)
+    return entry is not None and str(entry.defaultValueString()).lower() == value.lower()
+
+
+def _replaced(spark: SparkSession, text: str) -> Iterator[str]:
+    """Yield the functions of a text that the session has given a meaning of its own."""
+    called = {name.lower() for name in _CALL.findall(text)} & _FUNCTIONS
+    if not called:
+        return
+    catalyst = _jvm(spark).org.apache.spark.sql.catalyst
+    session: Any = spark._jsparkSession
+    registry, builtin = (
+        session.sessionState().functionRegistry(),
+        catalyst.analysis.FunctionRegistry.builtin(),
+    )
+    for name in called:
+        identifier = catalyst.FunctionIdentifier(name)
+        ours, sparks = registry.lookupFunction(identifier), builtin.lookupFunction(identifier)
+        if ours.isEmpty() or sparks.isEmpty() or ours.get().getClassName() != sparks.get().getClassName():
+            yield name
+
+
+def _jvm(spark: SparkSession) -> Any:
+    return spark._jvm
+
+
+def session_zone(spark: SparkSession) -> str:
+    """Return the zone in which a session reads local times."""
+    return str(spark.conf.get(_ZONE))
+
+
+def reads_aside(spark: SparkSession) -> bool:
+    """Whether a session reads what it has written and not published, which is no snapshot of main."""
+    return any(spark.conf.get(key, None) for key in ("spark.wap.branch", "spark.wap.id"))
+
+
+def spark_connect(spark: SparkSession) -> bool:
+    """Whether a session has no JVM at hand, to which files could be staged."""
+    return not hasattr(spark, "_jvm")
