@@ -157,7 +157,7 @@ def test_a_state_from_before_indexes_is_read(tmp_path: Path) -> None:
         {"indexes": [{"kind": "bloom", "field_id": "one", "type": "long"}]},
         {"indexes": 7},
         {"declared_at": [1]},
-        {"version": 2},
+        {"version": 99},
         {"segments": [{}]},
         {"table_uuid": None},
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import Any
 
 from rookery.api.values import plain
@@ -15,6 +16,7 @@ RANKS = ("0", "0.25", "0.5", "0.75", "1")
 BUCKETS = 16
 TOP = 10
 _BARS = "▁▂▃▄▅▆▇█"
+_DIGITS = Context(prec=80)  # Iceberg's decimals have up to 38, and doubles round them
 _FRACTIONAL = ("float", "double", "decimal", "string")
 
 
@@ -60,8 +62,11 @@ def row_stats(state: State | None, field: Field) -> RowStats | None:
 
 
 def _quantile(type_name: str, value: Any) -> Any:
-    """A quantile as people write values of the type; the sketch holds whole numbers as floats."""
+    """A quantile as people write values of the type; the sketch holds numbers as floats, but for its ends."""
     kind = base_type(type_name)
+    if kind == "decimal":
+        scale = int(type_name.rstrip(")").rpartition(",")[2])
+        value = _DIGITS.quantize(Decimal(value), Decimal(1).scaleb(-scale))
     return plain(kind, value if kind in _FRACTIONAL else int(value))
 
 

@@ -5,6 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rookery.parquet import Leaf
+
+
+def read_leaves(file: pq.ParquetFile, row_group: int, leaves: Sequence[Leaf]) -> list[pa.ChunkedArray]:
+    """Read leaves of a row group, each within its top-level column, in the order of the file.
+
+    By their numbers: by name, pyarrow takes `a.b` for the top-level columns `a.b` and `a.b.c` alike.
+    """
+    numbers = [leaf.index for leaf in leaves]
+    return file.reader.read_row_group(row_group, column_indices=numbers).columns  # type: ignore[no-any-return]
 
 
 def map_entries(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:

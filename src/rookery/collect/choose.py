@@ -38,14 +38,17 @@ def choose(fields: Sequence[Field], choice: Choice) -> tuple[tuple[Field, ...], 
 
 
 def declared_groups(state: State, fields: Sequence[Field]) -> list[Field]:
-    """Return the column groups that a state has collected, as far as their members are still there."""
+    """Return the column groups that a state has collected, as far as their members are still there.
+
+    A group whose member has changed its type is one, though it was collected by both types.
+    """
     by_id = {field.id: field for field in fields}
-    found = []
+    found: dict[Field, None] = {}
     for kind in state.index.types.values():
         members = [by_id.get(number) for number in member_ids(kind)] if kind.startswith("joint(") else []
         if members and all(member is not None for member in members):
-            found.append(group_field([member.name for member in members if member], fields))
-    return found
+            found[group_field([member.name for member in members if member], fields)] = None
+    return list(found)
 
 
 def choose_rows(fields: Sequence[Field], choice: Choice, declared: RowIndex | None) -> RowWants:

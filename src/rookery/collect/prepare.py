@@ -118,9 +118,8 @@ def _starved(sketch: ThetaSketch, live: Live) -> bool:
 def _forget(state: State, starved: Sequence[int], fields: Sequence[Field]) -> State:
     """Strike columns from a state: starved ones, and those whose type has changed."""
     types = {field.id: field.type for field in fields}
-    gone = set(starved) | {
-        field_id for field_id, kind in state.index.types.items() if types.get(field_id, kind) != kind
-    }
+    retyped = {field_id for field_id, kind in state.index.types.items() if types.get(field_id, kind) != kind}
+    gone = {*starved, *retyped}
     if not gone:
         return state
     segments = tuple(
@@ -128,7 +127,11 @@ def _forget(state: State, starved: Sequence[int], fields: Sequence[Field]) -> St
         for entry in state.index.segments
     )
     kept = {field_id: kind for field_id, kind in state.index.types.items() if field_id not in gone}
-    return replace(state, index=replace(state.index, segments=segments, types=kept))
+    return replace(
+        state,
+        index=replace(state.index, segments=segments, types=kept),
+        frequent={number: found for number, found in state.frequent.items() if number not in retyped},
+    )
 
 
 def _lacks_something(
@@ -149,7 +152,7 @@ def differs(work: Work, wants: RowWants) -> bool:
         bool(work.groups)
         or work.live.removed > 0
         or work.state is None
-        or not wants.is_declared(work.state.index.rows)
+        or not wants.are_in(work.state)
         or work.state.index.snapshot_id != work.snapshot.id
         or work.state.index.indexes != work.indexes.indexes
         or not {field.id for field in work.fields} <= set(work.state.index.types)

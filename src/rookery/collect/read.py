@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rookery.collect.arrow import leaf_array, row_values
-from rookery.collect.together import is_group, member_ids, member_types
+from rookery.collect.arrow import leaf_array, read_leaves, row_values
+from rookery.collect.physical import PhysicalColumns
+from rookery.collect.together import is_group, member_types
 from rookery.model import Field, Place
 from rookery.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
 from rookery.parquet.pages import UnreadablePagesError, read_chunk
@@ -44,10 +45,7 @@ class Reading:
     values: int = 0
     bytes_read: int = 0
     reads: int = 0
-
-
-class NeedsEngineError(Exception):
-    """The file can be understood only by Iceberg's own reader."""
+    highest_id: int = 0  # of the fields that the file has
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +77,7 @@ def read_parquet(
         source = TailSource(opened, size, FIRST_READ)
         footer = read_footer(source, size)
         mine = range(part, len(footer.row_groups), parts)
-        by_id = {leaf.field_id: leaf for leaf in footer.leaves if leaf.field_id is not None}
-        if not by_id and footer.leaves:
-            raise NeedsEngineError("the file has no field ids")
+        physical = PhysicalColumns(footer.leaves)
         sketches: dict[int, ThetaSketch] = {}
         chunks: Counter[str] = Counter()
         values = 0
@@ -90,22 +86,20 @@ def read_parquet(
             takers: list[ValueTaker] = [builder] if builder is not None else []
             if column.id in indexes.blooms:
                 takers.append(indexes.blooms[column.id][1])
-            leaf = by_id.get(column.id)
-            if is_group(column):
+            leaves = physical.members(column)
+            if leaves is not None and is_group(column):
                 assert builder is not None
                 with damaged(Place(source.name), f"values of columns {column.name}"):
-                    chunks += _read_group(source, mine, by_id, column, builder)
+                    chunks += _read_group(source, mine, leaves, column, builder)
                 values += sum(footer.row_groups[number].rows for number in mine)
-            elif leaf is not None:
-                chunks += _read_leaf(source, footer, mine, leaf, column, takers)
-                values += sum(footer.row_groups[number].chunks[leaf.index].values for number in mine)
-            elif column.filled:
-                raise NeedsEngineError("a column that the file lacks has a value all the same")
+            elif leaves is not None:
+                chunks += _read_leaf(source, footer, mine, leaves[0], column, takers)
+                values += sum(footer.row_groups[number].chunks[leaves[0].index].values for number in mine)
             if builder is not None:
                 sketches[column.id] = builder.result()
         for column, take in indexes.bitmaps.values():
-            _read_positions(source, footer, mine, by_id.get(column.id), column, take)
-        return Reading(sketches, chunks, values, opened.bytes_read, opened.reads)
+            _read_positions(source, footer, mine, physical.leaf(column), column, take)
+        return Reading(sketches, chunks, values, opened.bytes_read, opened.reads, physical.highest_id)
 
 
 def _columns(fields: Sequence[Field], indexes: IndexTakers) -> Iterator[tuple[Field, bool]]:
@@ -135,8 +129,6 @@ def _read_positions(
     source: Source, footer: Footer, numbers: range, leaf: Leaf | None, column: Field, take: PositionTaker
 ) -> None:
     """Hand a column's values to *take* with the rows they stand in; only decoding keeps those."""
-    if leaf is None and column.filled:
-        raise NeedsEngineError("a column that the file lacks has a value all the same")
     file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
     first = 0
     for number, group in enumerate(footer.row_groups):
@@ -145,29 +137,31 @@ def _read_positions(
                 take(pa.nulls(group.rows), first)
             else:
                 with damaged(Place(source.name), f"values of column {column.name}"):
-                    (found,) = file.read_row_group(number, columns=[".".join(leaf.path)]).columns
+                    (found,) = read_leaves(file, number, [leaf])
                     take(row_values(found, column.parts[1:]), first)
         first += group.rows
 
 
 def _read_group(
-    source: Source, numbers: range, by_id: Mapping[int, Leaf], group: Field, builder: ThetaBuilder
+    source: Source, numbers: range, leaves: Sequence[Leaf], group: Field, builder: ThetaBuilder
 ) -> Counter[str]:
     """Read the columns of a group row by row; only decoding keeps the rows together."""
-    leaves = {number: by_id[number] for number in member_ids(group.type) if number in by_id}
     file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
+    in_order = sorted(leaves, key=lambda leaf: leaf.index)
     for number in numbers:
-        table = file.read_row_group(number, columns=[leaf.path[0] for leaf in leaves.values()])
-        columns = {member: table.column(leaf.path[0]).combine_chunks() for member, leaf in leaves.items()}
+        columns = {
+            leaf.field_id: column.combine_chunks()
+            for leaf, column in zip(in_order, read_leaves(file, number, in_order), strict=True)
+            if leaf.field_id is not None
+        }
         add_group(builder, group, columns)
     return Counter({ARROW: len(leaves) * len(numbers)})
 
 
 def add_group(builder: ThetaBuilder, group: Field, columns: Mapping[int, pa.Array]) -> None:
-    """Add a group's rows from its members' arrays, by field id; a missing member is null throughout."""
+    """Add a group's rows from its members' arrays, by field id."""
     types = member_types(group.type)
-    if all(number in columns for number in types):
-        add_joint(builder, list(types.values()), [columns[number] for number in types])
+    add_joint(builder, list(types.values()), [columns[number] for number in types])
 
 
 def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, takers: Sequence[ValueTaker]) -> bool:
@@ -190,8 +184,8 @@ def _by_arrow(
     source: Source, leaf: Leaf, row_group: int, column: Field, takers: Sequence[ValueTaker]
 ) -> None:
     file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
-    for chunk in file.read_row_group(row_group, columns=[".".join(leaf.path)]).columns:
-        for array in chunk.chunks:
-            values = leaf_array(array, column.parts[1:])
-            for taker in takers:
-                add_arrow(taker, column.type, values)
+    (found,) = read_leaves(file, row_group, [leaf])
+    for array in found.chunks:
+        values = leaf_array(array, column.parts[1:])
+        for taker in takers:
+            add_arrow(taker, column.type, values)

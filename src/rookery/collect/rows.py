@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rookery.collect.arrow import leaf_array
+from rookery.collect.arrow import leaf_array, read_leaves
+from rookery.collect.physical import NeedsEngineError, PhysicalColumns
 from rookery.collect.workers import forget_jars, on_spark
 from rookery.model import Field, TableName, quote_part
+from rookery.parquet import FIRST_READ, read_footer
 from rookery.sketch.frequent import Frequent
 from rookery.sketch.quantiles import Quantiles
-from rookery.storage import SourceFile, open_source
-from rookery.store import RowIndex
+from rookery.sketch.values import in_one_form, no_view
+from rookery.storage import SourceFile, TailSource, open_source
+from rookery.store import State
 from rookery.tables.iceberg.jvm import staged
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ _SCHEMA = "kind string, field int, payload binary, rows bigint"
 _ARROW = pa.schema(
     [("kind", pa.string()), ("field", pa.int32()), ("payload", pa.binary()), ("rows", pa.int64())]
 )
-_QUANTILES, _FREQUENT, _ROWS = "quantiles", "frequent", "rows"
+_QUANTILES, _FREQUENT, _ROWS, _HARD = "quantiles", "frequent", "rows", "hard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,17 @@ class RowWants:
     top_k: tuple[Field, ...] = ()
     sample: int = 0  # 0 for all
 
-    def is_declared(self, index: RowIndex | None) -> bool:
-        """Whether a state has just these."""
+    def are_in(self, state: State) -> bool:
+        """Whether a state has just these, declared and collected."""
+        index = state.index.rows
         if index is None:
             return not self.fields
         mine = (tuple(c.id for c in self.histogram), tuple(c.id for c in self.top_k), self.sample)
-        return mine == (index.histogram, index.top_k, index.sample)
+        return (
+            mine == (index.histogram, index.top_k, index.sample)
+            and all(number in state.quantiles for number in index.histogram)
+            and all(number in state.frequent for number in index.top_k)
+        )
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -63,6 +71,7 @@ class RowSketches:
     quantiles: dict[int, Quantiles] = field(default_factory=dict)
     frequent: dict[int, Frequent] = field(default_factory=dict)
     rows: int = 0
+    hard: tuple[str, ...] = ()  # files that only Iceberg's own reader understands
 
     @classmethod
     def empty(cls, wants: RowWants) -> RowSketches:
@@ -73,7 +82,10 @@ class RowSketches:
         )
 
     def add(self, wants: RowWants, column: Field, array: pa.Array) -> None:
-        """Add the values of one column."""
+        """Add the values of one column, whoever has read them; nulls are passed over."""
+        array = in_one_form(column.type, no_view(array).drop_null())
+        if column.type == "string":
+            array = array.cast(pa.large_string())
         if column in wants.histogram:
             self.quantiles[column.id] = self.quantiles[column.id].with_values(array)
         if column in wants.top_k:
@@ -85,11 +97,13 @@ class RowSketches:
             {key: self.quantiles[key].merge(value) for key, value in other.quantiles.items()},
             {key: self.frequent[key].merge(value) for key, value in other.frequent.items()},
             self.rows + other.rows,
+            (*self.hard, *other.hard),
         )
 
     def batch(self) -> pa.RecordBatch:
         """Return the sketches as rows, for the way from an executor to the driver."""
         rows: list[tuple[str, int, bytes | None, int]] = [(_ROWS, 0, None, self.rows)]
+        rows += [(_HARD, 0, path.encode(), 0) for path in self.hard]
         rows += [(_QUANTILES, key, sketch.encode(), 0) for key, sketch in self.quantiles.items()]
         rows += [(_FREQUENT, key, sketch.encode(), 0) for key, sketch in self.frequent.items()]
         columns = zip(*rows, strict=True)
@@ -102,28 +116,29 @@ def read_rows(
 ) -> RowSketches:
     """Read rows of Parquet files (path and size)."""
     found = RowSketches.empty(wants)
-    for path, _ in files:
-        with open_source(path, io_properties) as source:
-            file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
-            ids = _leaf_paths(file)
-            for number in chosen_groups(path, file.num_row_groups, wants.sample):
-                found.rows += file.metadata.row_group(number).num_rows
-                for column in wants.fields:
-                    if column.id not in ids:
-                        continue
-                    for chunks in file.read_row_group(number, columns=[ids[column.id]]).columns:
-                        for array in chunks.chunks:
-                            found.add(wants, column, leaf_array(array, column.parts[1:]))
+    for path, size in files:
+        try:
+            _read_file(path, size, wants, io_properties, found)
+        except NeedsEngineError:
+            found.hard = (*found.hard, path)
     return found
 
 
-def _leaf_paths(file: pq.ParquetFile) -> dict[int, str]:
-    """The dotted paths of the top-level leaves by field id, which survive renaming."""
-    return {
-        int(column.metadata[b"PARQUET:field_id"]): column.name
-        for column in file.schema_arrow
-        if column.metadata and b"PARQUET:field_id" in column.metadata
-    }
+def _read_file(
+    path: str, size: int, wants: RowWants, io_properties: Mapping[str, str], found: RowSketches
+) -> None:
+    with open_source(path, io_properties) as opened:
+        source = TailSource(opened, size, FIRST_READ)
+        physical = PhysicalColumns(read_footer(source, size).leaves)
+        leaves = [(column, physical.leaf(column)) for column in wants.fields]  # before any row is counted
+        file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
+        for number in chosen_groups(path, file.num_row_groups, wants.sample):
+            found.rows += file.metadata.row_group(number).num_rows
+            for column, leaf in leaves:
+                if leaf is not None:
+                    (values,) = read_leaves(file, number, [leaf])
+                    for array in values.chunks:
+                        found.add(wants, column, leaf_array(array, column.parts[1:]))
 
 
 def chosen_groups(path: str, count: int, most: int) -> list[int]:
@@ -150,8 +165,9 @@ def collect_rows(
     pairs = list(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
     simple = [not attached and kind == "parquet" for kind, attached in zip(formats, deletes, strict=True)]
     plain = [pair for pair, is_simple in zip(pairs, simple, strict=True) if is_simple]
-    hard = [path for (path, _), is_simple in zip(pairs, simple, strict=True) if not is_simple]
     found = _collect_plain(spark, plain, wants, io_properties)
+    hard = [path for (path, _), is_simple in zip(pairs, simple, strict=True) if not is_simple]
+    hard += found.hard
     if hard:
         with staged(spark, name, snapshot_id, hard) as frame, on_spark(spark):
             if frame is not None:
@@ -210,6 +226,8 @@ def _gather(frame: DataFrame, wants: RowWants) -> RowSketches:
     for row in frame.collect():
         if row.kind == _ROWS:
             found.rows += row.rows
+        elif row.kind == _HARD:
+            found.hard = (*found.hard, bytes(row.payload).decode())
         elif row.kind == _QUANTILES:
             found.quantiles[row.field] = found.quantiles[row.field].merge(
                 Quantiles.decode(bytes(row.payload))

@@ -34,7 +34,7 @@ _ARROW = pa.schema(
     ]
 )
 _COSTS, _THETA, _BLOOM, _BITMAP = "costs", "theta", "bloom", "bitmap"
-_HARD = "hard"
+_HARD, _HIGHEST_ID = "hard", "highest_id"
 _BATCH_BYTES = 32 << 20
 
 
@@ -75,6 +75,7 @@ def merge(partials: Sequence[Partial]) -> Partial:
         tuple(ordinal for partial in partials for ordinal in partial.hard),
         blooms,
         {number: BitmapIndex.merge(found) for number, found in bitmaps.items()},
+        max(partial.highest_id for partial in partials),
     )
 
 
@@ -134,8 +135,8 @@ def _partial(group: int, row: Row | _Row) -> Partial:
     payload = bytes(row.payload)
     if row.kind == _COSTS:
         stated = json.loads(payload)
-        hard = tuple(stated.pop(_HARD))
-        return Partial(group, {}, Costs.of(stated), hard)
+        hard, highest_id = tuple(stated.pop(_HARD)), stated.pop(_HIGHEST_ID)
+        return Partial(group, {}, Costs.of(stated), hard, highest_id=highest_id)
     if row.kind == _THETA:
         return Partial(group, {row.field: InvertedTheta.decode(payload)}, Costs())
     if row.kind == _BLOOM:
@@ -144,7 +145,8 @@ def _partial(group: int, row: Row | _Row) -> Partial:
 
 
 def _rows(partial: Partial) -> Iterator[tuple[str, int, int, bytes]]:
-    costs = json.dumps(partial.costs.as_dict() | {_HARD: partial.hard})
+    stated = {_HARD: partial.hard, _HIGHEST_ID: partial.highest_id}
+    costs = json.dumps(partial.costs.as_dict() | stated)
     yield _COSTS, 0, 0, costs.encode()
     for number, theta in partial.thetas.items():
         yield _THETA, number, 0, theta.encode()

@@ -16,6 +16,7 @@ from rookery.sketch import ThetaSketch
 from rookery.sketch.bloom_matrix import BloomMatrix
 from rookery.store import Contents, SegmentEntry, Store, ZoneMap, write_segment
 from rookery.store.seal import footer_checksum
+from rookery.store.state import NO_COLUMN_IS_YOUNGER
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -45,9 +46,13 @@ def write_groups(
         parts = [found] if found is not None else []
         if by_engine and group.fields:
             parts.append(run_engine(spark, table.name, work.snapshot.id, group, by_engine))
-        youngest = table.table.metadata.last_column_id
         whole = _fitted(merge(parts), group, shared) if parts else Partial(group.number, {}, Costs())
-        written[group.number] = _write(store, work, group, whole, youngest)
+        # Whether files that were not understood here have field ids is not known: a column to come may be in
+        # them by its name.
+        understood = bool(parts) and not by_engine
+        last_id = max(table.table.metadata.last_column_id, whole.highest_id)
+        last_id = last_id if understood else NO_COLUMN_IS_YOUNGER
+        written[group.number] = _write(store, work, group, whole, last_id)
 
     for partial in run(spark, tasks, store.io_properties, progress):
         finish(work.groups[partial.group], partial)

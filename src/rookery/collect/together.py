@@ -34,7 +34,8 @@ def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
     inside = ", ".join(f"{member.id}:{member.type}" for member in members)
     number = -2 - zlib.crc32(inside.encode()) % (1 << 30)
     path = tuple(member.name for member in members)
-    return Field(number, " + ".join(path), f"{_PREFIX}{inside})", path=path)
+    filled = any(member.filled for member in members)
+    return Field(number, " + ".join(path), f"{_PREFIX}{inside})", filled=filled, path=path)
 
 
 def is_group(field: Field) -> bool:

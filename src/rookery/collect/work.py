@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rookery.collect.indexing import IndexBuilders
+from rookery.collect.physical import NeedsEngineError
 from rookery.collect.plan import Task
-from rookery.collect.read import NeedsEngineError, read_parquet
+from rookery.collect.read import read_parquet
 from rookery.sketch import InvertedTheta, InvertedThetaBuilder
 from rookery.sketch.bitmap import BitmapIndex
 from rookery.sketch.bloom import BloomFilter
@@ -54,6 +55,7 @@ class Partial:
     hard: tuple[int, ...] = ()  # the ordinals of files that only Iceberg's own reader understands
     blooms: Mapping[int, Mapping[int, BloomFilter]] = field(default_factory=dict)  # by column and ordinal
     bitmaps: Mapping[int, BitmapIndex] = field(default_factory=dict)
+    highest_id: int = 0  # of the fields in the files that were understood here
 
 
 def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
@@ -62,6 +64,7 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
     indexes = IndexBuilders(task)
     costs = Costs()
     hard: list[int] = []
+    highest_id = 0
     for file in task.files:
         limits = {column.id: thetas[column.id].theta for column in task.fields}
         fields = () if file.only_indexes else task.fields
@@ -76,8 +79,9 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
             continue
         for field_id, sketch in reading.sketches.items():
             thetas[field_id].add(sketch, file.ordinal)
+        highest_id = max(highest_id, reading.highest_id)
         indexes.add(file, takers)
         counted = int(file.part == 0 and not file.only_indexes)
         costs += Costs(counted, reading.chunks, reading.values, reading.bytes_read, reading.reads)
     found = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(task.group, found, costs, tuple(hard), indexes.blooms, indexes.bitmaps())
+    return Partial(task.group, found, costs, tuple(hard), indexes.blooms, indexes.bitmaps(), highest_id)

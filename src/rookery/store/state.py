@@ -28,8 +28,9 @@ FILES_V1 = "rookery-files-v1"
 PREFIX = "state-"
 SUFFIX = ".puffin"
 _NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
-VERSION = 1
-_NO_COLUMN_IS_YOUNGER = 2**31 - 1
+VERSION = 2
+_UNSURE_OF_IMPORTS = 1  # the version that took files without field ids to lack every later column
+NO_COLUMN_IS_YOUNGER = 2**31 - 1
 _INDEX_WINDOW = 16 << 10  # from the end: the footer, the index, and some hundred files
 
 FILES_SCHEMA = pa.schema(
@@ -71,7 +72,7 @@ class SegmentEntry:
     name: str
     files: int
     field_ids: tuple[int, ...]
-    last_column_id: int = _NO_COLUMN_IS_YOUNGER  # the table's when the files were read
+    last_column_id: int = NO_COLUMN_IS_YOUNGER  # columns with a higher id are in none of the files
     indexes: tuple[Index, ...] = ()
     size: int = 0  # of the file and of its footer, so that opening it is one read of the latter
     footer_size: int = 0
@@ -114,6 +115,7 @@ class StateIndex:
     rows: RowIndex | None = None
     indexes: tuple[Index, ...] = ()  # that are declared, whether they are built yet or not
     declared_at: Mapping[str, int] = field(default_factory=dict)  # when each was last declared, or dropped
+    ndvs: Mapping[int, int] = field(default_factory=dict)  # where there are fewer values than estimated
     version: int = VERSION
 
 
@@ -127,6 +129,10 @@ class State:
     quantiles: Mapping[int, Quantiles] = field(default_factory=dict)
     frequent: Mapping[int, Frequent] = field(default_factory=dict)
     bytes_read: int = field(default=0, compare=False)  # to come by it
+
+    def ndv(self, column: int) -> int:
+        """Return the number of distinct values of a column, as it is registered."""
+        return self.index.ndvs.get(column, int(self.thetas[column].estimate().value))
 
     @property
     def is_whole(self) -> bool:
@@ -210,7 +216,7 @@ def read_state(
     except (KeyError, msgspec.MsgspecError, UnicodeDecodeError, pa.ArrowException, OSError) as error:
         raise StateError(place, "a state's index and files", repr(error)) from error
     _check(index, files, place)
-    return State(
+    state = State(
         index,
         files,
         _decoded(payloads, TABLE_THETA_V1, ThetaSketch.decode, place),
@@ -218,6 +224,26 @@ def read_state(
         _decoded(payloads, TOP_K_V1, Frequent.decode, place),
         read,
     )
+    return _without_unsure(state) if index.version == _UNSURE_OF_IMPORTS else state
+
+
+def _without_unsure(state: State) -> State:
+    """Return a state of version 1 without what may be wrong in it; the next analysis collects that again.
+
+    Column groups lacked rows of columns with a default, row statistics lacked files without field ids, and
+    such files were taken to lack columns that came after them.
+    """
+    segments = tuple(
+        replace(
+            entry,
+            field_ids=tuple(number for number in entry.field_ids if number > 0),
+            last_column_id=NO_COLUMN_IS_YOUNGER,
+        )
+        for entry in state.index.segments
+    )
+    thetas = {number: sketch for number, sketch in state.thetas.items() if number > 0}
+    index = replace(state.index, segments=segments, version=VERSION)
+    return replace(state, index=index, thetas=thetas, quantiles={}, frequent={})
 
 
 def read_index(what: Readable, io_properties: Mapping[str, str] | None = None) -> StateIndex:
@@ -246,7 +272,7 @@ def _decoded(
 
 
 def _check(index: StateIndex, files: pa.Table, place: Place) -> None:
-    if index.version != VERSION:
+    if index.version not in (VERSION, _UNSURE_OF_IMPORTS):
         raise StateError(place, f"version {VERSION}", str(index.version))
     if files.schema != FILES_SCHEMA:
         raise StateError(place, "the columns of the live files", str(files.schema.names))
