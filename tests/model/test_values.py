@@ -17,7 +17,7 @@ def test_exact_estimate() -> None:
 def test_estimates_are_values() -> None:
     estimate = Estimate(10.5, 8, 13, Certainty.SKETCHED)
     assert estimate == Estimate(10.5, 8, 13, Certainty.SKETCHED)
-    assert estimate != Estimate(10.5, 8, 13, Certainty.ASSUMED)
+    assert estimate != Estimate(10.5, 8, 13, Certainty.STALE)
     assert len({estimate, Estimate(10.5, 8, 13, Certainty.SKETCHED)}) == 1
     with pytest.raises(dataclasses.FrozenInstanceError):
         estimate.value = 1  # type: ignore[misc]

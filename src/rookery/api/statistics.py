@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from rookery.api.values import plain
 from rookery.collect.progress import silent
 from rookery.collect.summary import ColumnSummary, FileTest, TableSummary, summarize
 from rookery.model import (
+    Certainty,
     FormatError,
     Sheet,
     SheetReport,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_MOST_NAMED = 5  # columns in a note
 _WAYS = ("pages", "arrow", "engine")
 
 
@@ -48,9 +51,12 @@ class ColumnStats:
     nulls: int | None
     min: Any
     max: Any
+    min_exact: bool | None  # false: no value is less, but it need not occur itself
+    max_exact: bool | None
     size: int | None
     snapshot_id: int | None
     coverage: float
+    unknown: Mapping[str, str]  # why nulls, min or max are not known
     rows: RowStats | None = None
 
 
@@ -85,6 +91,7 @@ class StatsReport(SheetReport):
             f"{self.table}{where}: {self.rows:,} rows in {self.files:,} files, {self.freshness}",
             ("column", "type", "ndv", "between", "and", "kind", "nulls", "min", "max", "size", "covered"),
             tuple(_row(column) for column in self.columns),
+            tuple(_notes(self.columns)),
             right=frozenset({2, 3, 4, 6, 9, 10}),
         )
         spread = {column.name: column.rows for column in self.columns if column.rows}
@@ -100,16 +107,34 @@ def _row(column: ColumnStats) -> tuple[str, ...]:
         thousands(column.ndv_high),
         column.kind or "–",
         thousands(column.nulls),
-        _short(column.min),
-        _short(column.max),
+        _short(column.min, "≥ " if column.min_exact is False else ""),
+        _short(column.max, "≤ " if column.max_exact is False else ""),
         in_bytes(column.size),
         f"{column.coverage:.0%}",
     )
 
 
-def _short(value: object, most: int = 32) -> str:
-    text = "–" if value is None else str(value)
+def _short(value: object, mark: str = "", most: int = 32) -> str:
+    text = "–" if value is None else mark + str(value)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _notes(columns: Sequence[ColumnStats]) -> Iterator[str]:
+    """Say what marks mean, and why numbers are not known; columns of one reason share a line."""
+    if any(column.min_exact is False or column.max_exact is False for column in columns):
+        yield "≥, ≤: a bound of the values that need not occur itself"
+    if any(column.kind == Certainty.STALE for column in columns):
+        yield "stale: every row that was counted has changed since"
+    why: dict[tuple[str, str], list[str]] = {}
+    for column in columns:
+        names: dict[str, list[str]] = {}
+        for name, reason in column.unknown.items():
+            names.setdefault(reason, []).append(name)
+        for reason, unknown in names.items():
+            why.setdefault((", ".join(unknown), reason), []).append(column.name)
+    for (unknown_names, reason), of in why.items():
+        shown = ", ".join(of[:_MOST_NAMED]) + (" …" if len(of) > _MOST_NAMED else "")
+        yield f"{unknown_names} of {shown} not known: {reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +247,17 @@ def _column_stats(
         column.field.type,
         ndv.value if ndv else None,
         ndv.low if ndv else None,
-        ndv.high if ndv else None,
+        ndv.high if ndv and math.isfinite(ndv.high) else None,
         ndv.kind.value if ndv else None,
         column.nulls,
-        plain(column.field.type, column.low),
-        plain(column.field.type, column.high),
+        plain(column.field.type, column.low.value),
+        plain(column.field.type, column.high.value),
+        column.low.exact,
+        column.high.exact,
         column.size,
         snapshot_id if ndv else None,
         column.coverage,
+        column.unknown,
         rows,
     )
 

@@ -13,7 +13,7 @@ from rookery.collect.progress import Progress, silent
 from rookery.collect.refresh_rows import refresh_rows
 from rookery.collect.rows import RowWants
 from rookery.collect.segments import write_groups
-from rookery.collect.statistics import is_registered, register
+from rookery.collect.statistics import is_registered, register, registrable
 from rookery.collect.work import Costs
 from rookery.model import Field
 from rookery.store import State, Store
@@ -64,7 +64,8 @@ def analyze(
         if differs(work, wants):
             state, costs = _collect(spark, table, store, work, wants, progress)
         assert state is not None
-        if costs.files or not is_registered(table, snapshot, state):
+        something = any(registrable(table, snapshot, state).values())
+        if (costs.files and something) or not is_registered(table, snapshot, state):
             register(spark, table, snapshot, state, store.io_properties)
             committed = True
             store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
@@ -11,10 +13,14 @@ import pyarrow as pa
 from rookery.collect.prepare import Work
 from rookery.collect.rows import RowSketches
 from rookery.collect.segments import Written
-from rookery.sketch import ThetaSketch, union
+from rookery.collect.summary import summarize
+from rookery.model import FormatError
+from rookery.sketch import MAX_THETA, ThetaSketch, union
 from rookery.store import FILES_SCHEMA, Index, RowIndex, SegmentEntry, State, StateIndex, Store, merge_tiers
 from rookery.store.live import file_keys
 from rookery.tables.iceberg import IcebergTable
+
+log = logging.getLogger(__name__)
 
 
 def keep(
@@ -65,7 +71,25 @@ def keep(
     # What was left out while files came and went is not known of this snapshot, though its segments stay.
     complete = state.complete((*table.fields(work.snapshot), *work.fields))
     state = replace(state, thetas={number: state.thetas[number] for number in types if number in complete})
-    return store.publish(merge_tiers(store, state))
+    return store.publish(_limited(table, store, work, merge_tiers(store, state)))
+
+
+def _limited(table: IcebergTable, store: Store, work: Work, state: State) -> State:
+    """Note the columns that have fewer values than their sketches estimate distinct ones."""
+    if all(sketch.theta == MAX_THETA for sketch in state.thetas.values()):
+        return state
+    try:
+        found = summarize(table, store, work.snapshot, state)
+    except FormatError as error:  # of a segment that this run had no need to read
+        log.warning("numbers of distinct values are not checked against those of rows: %s", error)
+        return state
+    counted = {column.field.id: int(column.ndv.value) for column in found.columns if column.ndv is not None}
+    fewer = {
+        number: counted[number]
+        for number in state.thetas
+        if counted.get(number, math.inf) < state.ndv(number)
+    }
+    return replace(state, index=replace(state.index, ndvs=fewer))
 
 
 def _carried_rows(work: Work) -> pa.Table:

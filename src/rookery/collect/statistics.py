@@ -21,12 +21,12 @@ NDV = "ndv"
 
 
 def is_registered(table: IcebergTable, snapshot: Snapshot, state: State) -> bool:
-    """Whether the snapshot's registered statistics say what the state says."""
+    """Whether the snapshot's registered statistics say what the state says; of nothing, none need be."""
     for file in table.table.metadata.statistics:
         if file.snapshot_id == snapshot.id:
             said = is_said(table, snapshot, state, file) and not names_gone(table, file)
             return said and _is_there(table, file.statistics_path)
-    return False
+    return not any(registrable(table, snapshot, state).values())
 
 
 def names_gone(table: IcebergTable, file: StatisticsFile) -> bool:
@@ -42,7 +42,8 @@ def is_said(table: IcebergTable, snapshot: Snapshot, state: State, file: Statist
         for blob in file.blob_metadata
         if blob.type == THETA_V1 and len(blob.fields) == 1
     }
-    return all(stated.get(field_id) == _ndv(state, field_id) for field_id in _current(table, snapshot, state))
+    ours = registrable(table, snapshot, state)
+    return all(stated.get(field_id) == (str(ndv) if ndv else None) for field_id, ndv in ours.items())
 
 
 def _is_there(table: IcebergTable, path: str) -> bool:
@@ -53,14 +54,14 @@ def _is_there(table: IcebergTable, path: str) -> bool:
         return True  # who may not look cannot tell
 
 
-def _current(table: IcebergTable, snapshot: Snapshot, state: State) -> list[int]:
-    """The columns of the state that the snapshot's schema still has."""
+def registrable(table: IcebergTable, snapshot: Snapshot, state: State) -> dict[int, int]:
+    """Return the numbers of distinct values of the columns that the snapshot's schema still has.
+
+    None is registered that is 0: sketches pass over the empty text, so a column may have values all the same,
+    and from 0 engines conclude that no row matches.
+    """
     present = {field.id for field in table.fields(snapshot)}
-    return sorted(field_id for field_id in state.thetas if field_id in present)
-
-
-def _ndv(state: State, field_id: int) -> str:
-    return str(int(state.thetas[field_id].estimate().value))
+    return {field_id: state.ndv(field_id) for field_id in sorted(state.thetas) if field_id in present}
 
 
 def register(
@@ -72,9 +73,11 @@ def register(
 ) -> None:
     """Write the statistics file of a snapshot and register it; blobs of other writers go along."""
     location = f"{table.metadata_folder}/{snapshot.id}-{uuid.uuid4()}.stats"
-    ours = _current(table, snapshot, state)
+    ours = registrable(table, snapshot, state)
     with Writer(location, io_properties=io_properties) as writer:
-        for field_id in ours:
+        for field_id, ndv in ours.items():
+            if not ndv:
+                continue
             writer.add(
                 Blob(
                     THETA_V1,
@@ -82,7 +85,7 @@ def register(
                     (field_id,),
                     snapshot.id,
                     snapshot.sequence_number,
-                    properties={NDV: _ndv(state, field_id)},
+                    properties={NDV: str(ndv)},
                 )
             )
         _carry_forward(writer, table, snapshot, frozenset(ours), io_properties)

@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyiceberg.conversions import from_bytes
-from pyiceberg.types import (
-    BinaryType,
-    DateType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    IntegerType,
-    LongType,
-    PrimitiveType,
-    StringType,
-    TimestampType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
-)
 
 from rookery.collect.choose import declared_groups
+from rookery.collect.extremes import NO_VALUE, ColumnBounds, Extreme
+from rookery.collect.together import is_group
 from rookery.model import Certainty, Estimate, Field, Snapshot
 from rookery.sketch import ThetaSketch, union
 from rookery.store import State, Store, ZoneMap
 from rookery.store.live import Live, live_files
 from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
-
-_IN_BYTE_ORDER = (StringType, BinaryType, FixedType, UUIDType)
-_NUMBERS: Mapping[type[PrimitiveType], np.dtype[Any]] = {
-    IntegerType: np.dtype("<i4"),
-    DateType: np.dtype("<i4"),
-    LongType: np.dtype("<i8"),
-    TimeType: np.dtype("<i8"),
-    TimestampType: np.dtype("<i8"),
-    TimestamptzType: np.dtype("<i8"),
-    FloatType: np.dtype("<f4"),
-    DoubleType: np.dtype("<f8"),
-}
 
 FileTest = Callable[[pa.Table], NDArray[np.bool_]]
 """Which of these files (rows of a zone map) count."""
@@ -56,11 +31,12 @@ class ColumnSummary:
 
     field: Field
     ndv: Estimate | None
-    nulls: int | None
-    low: Any
-    high: Any
-    size: int | None
     coverage: float  # the share of rows that the NDV describes
+    nulls: int | None = None
+    low: Extreme = NO_VALUE
+    high: Extreme = NO_VALUE
+    size: int | None = None
+    unknown: Mapping[str, str] = dataclasses.field(default_factory=dict)  # why, by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +55,28 @@ class _Part:
     zone_map: ZoneMap
     sketches: Mapping[int, ThetaSketch]
     field_ids: frozenset[int]
+    absent: frozenset[int] = frozenset()  # columns that none of the files has: they are null throughout
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All that is at hand of the files that count."""
+
+    parts: Sequence[_Part]
+    zone_map: ZoneMap  # each file once
+    origins: NDArray[np.int64]  # the part that each file comes from
+    whole: Mapping[int, ThetaSketch] | None  # of all described files, if these are just those of the state
+    last: Mapping[int, ThetaSketch] | None  # of the files that the state has described, gone or not
+
+    @property
+    def rows(self) -> int:
+        """The rows of all files, deleted ones among them."""
+        return int(pc.sum(self.zone_map.files["rows"]).as_py() or 0)
+
+    def bounds(self, column: Field) -> ColumnBounds:
+        """Return what manifests say of a column."""
+        lacking = [number for number, part in enumerate(self.parts) if column.id in part.absent]
+        return ColumnBounds(column, self.zone_map, np.isin(self.origins, lacking))
 
 
 def summarize(
@@ -91,17 +89,13 @@ def summarize(
     zone_map = ZoneMap.concat([part.zone_map for part in parts])
     # A file that is in two segments, for different columns, is counted once.
     first = first_of_each(zone_map.files["path"].combine_chunks())
-    if not first.all():
-        zone_map = zone_map.filter(first)
-    rows = int(pc.sum(zone_map.files["rows"]).as_py() or 0)
-    whole = state.thetas if state is not None and wanted is None and not live.removed else None
-    schema = table.schema(snapshot)
-    columns = [
-        _column(field, schema.find_type(field.id), zone_map, rows, parts, whole)  # type: ignore[arg-type]
-        for field in table.fields(snapshot)
-    ]
-    known = [_group(field, rows, parts, whole) for field in groups]
-    return TableSummary(len(zone_map), rows, (*columns, *known))
+    sizes = np.array([len(part.zone_map) for part in parts], np.int64)
+    origins = np.repeat(np.arange(len(parts)), sizes)[first]
+    known = Known(parts, zone_map if first.all() else zone_map.filter(first), origins, None, None)
+    if state is not None and wanted is None:
+        known = replace(known, whole=None if live.removed else state.thetas, last=state.thetas)
+    columns = [_column(known, field) for field in (*table.fields(snapshot), *groups)]
+    return TableSummary(len(known.zone_map), known.rows, tuple(columns))
 
 
 def _parts(
@@ -121,8 +115,9 @@ def _parts(
                 if mask.any() and (wanted is not None or live.removed or not state.is_whole):
                     thetas = segment.thetas(frozenset(entry.field_ids))
                     sketches = {field_id: theta.sketch(mask) for field_id, theta in thetas.items()}
-                known_ids = frozenset(field.id for field in fields if entry.describes(field))
-                parts.append(_Part(segment.zone_map.filter(mask), sketches, known_ids))
+                known_ids = frozenset(each.id for each in fields if entry.describes(each))
+                absent = known_ids.difference(entry.field_ids)
+                parts.append(_Part(segment.zone_map.filter(mask), sketches, known_ids, absent))
     fresh = live.decoded.filter(pc.invert(pc.is_in(live.keys, value_set=known)))
     if wanted is not None:
         fresh = fresh.filter(pa.array(wanted(fresh)))
@@ -148,78 +143,59 @@ def first_of_each(paths: pa.Array) -> NDArray[np.bool_]:
     return first
 
 
-def _column(
-    field: Field,
-    kind: PrimitiveType,
-    zone_map: ZoneMap,
-    rows: int,
-    parts: Sequence[_Part],
-    whole: Mapping[int, ThetaSketch] | None,
-) -> ColumnSummary:
-    ndv, coverage = _distinct(field, rows, parts, whole)
-    known = zone_map.column(field.id)
-    return ColumnSummary(
-        field,
-        ndv,
-        _total(known["nulls"], complete=True),
-        _bound(known["lower"], kind, min),
-        _bound(known["upper"], kind, max),
-        _total(known["size"], complete=False),
-        coverage,
-    )
-
-
-def _group(
-    field: Field, rows: int, parts: Sequence[_Part], whole: Mapping[int, ThetaSketch] | None
-) -> ColumnSummary:
-    """A column group has distinct values, and nothing else that metadata would know."""
-    ndv, coverage = _distinct(field, rows, parts, whole)
-    return ColumnSummary(field, ndv, None, None, None, None, coverage)
+def _column(known: Known, column: Field) -> ColumnSummary:
+    if is_group(column):  # of which metadata knows nothing
+        return ColumnSummary(column, *_distinct(known, column, known.rows)[1:])
+    bounds = known.bounds(column)
+    sketch, ndv, coverage = _distinct(known, column, bounds.most_values())
+    low, high = bounds.least(sketch), bounds.greatest(sketch)
+    nulls, why = bounds.nulls()
+    reasons = {"nulls": why, "min": low.reason, "max": high.reason}
+    unknown = {name: reason for name, reason in reasons.items() if reason is not None}
+    return ColumnSummary(column, ndv, coverage, nulls, low, high, bounds.size, unknown)
 
 
 def _distinct(
-    field: Field, rows: int, parts: Sequence[_Part], whole: Mapping[int, ThetaSketch] | None
-) -> tuple[Estimate | None, float]:
-    """The number of distinct values of a column or a group, and the share of rows that it describes."""
-    describing = [part for part in parts if field.id in part.field_ids or not len(part.zone_map)]
+    known: Known, column: Field, most: int | None
+) -> tuple[ThetaSketch | None, Estimate | None, float]:
+    """The sketch of the files described, the number of distinct values, and the share of rows described.
+
+    There are at most *most* values, None if that is not known.
+    """
+    parts, rows = known.parts, known.rows
+    describing = [part for part in parts if column.id in part.field_ids or not len(part.zone_map)]
     covered = rows if len(describing) == len(parts) else _rows_of(describing)
-    sketch = whole.get(field.id) if whole is not None else None
-    if sketch is None and any(field.id in part.field_ids for part in parts):
-        sketch = union(part.sketches[field.id] for part in parts if field.id in part.sketches)
-    return _estimate(sketch, covered, rows), covered / rows if rows else 1.0
-
-
-def _estimate(sketch: ThetaSketch | None, covered: int, rows: int) -> Estimate | None:
-    """The number of distinct values; where some rows are not described, it is a lower bound of the truth."""
-    if sketch is None:
-        return None
-    estimate = sketch.estimate()
+    sketch = known.whole.get(column.id) if known.whole is not None else None
+    if sketch is None and any(column.id in part.field_ids for part in parts):
+        sketch = union(part.sketches[column.id] for part in parts if column.id in part.sketches)
+    limit = math.inf if most is None else float(most)
+    coverage = covered / rows if rows else 1.0
     if covered >= rows:
-        return estimate
-    return Estimate(estimate.value, estimate.low, estimate.high + rows - covered, Certainty.SKETCHED)
+        return sketch, None if sketch is None else at_most(sketch.estimate(), limit), coverage
+    if sketch is None or not len(sketch.hashes):  # nothing is left of what was known, or nothing was
+        return sketch, _last_known(known, column, limit), coverage
+    found = sketch.estimate()
+    high = math.inf if column.repeated else found.high + rows - covered
+    return sketch, at_most(Estimate(found.value, found.low, high, Certainty.SKETCHED), limit), coverage
 
 
-def _total(counts: pa.ChunkedArray, *, complete: bool) -> int | None:
-    """The sum over all files; None if no file says, or some file does not though all must."""
-    if counts.null_count == len(counts) or (complete and counts.null_count):
+def _last_known(known: Known, column: Field, limit: float) -> Estimate | None:
+    """The number of distinct values of files that are gone, which says something of those in their place."""
+    last = known.last.get(column.id) if known.last is not None else None
+    if last is None or not len(last.hashes):
         return None
-    return int(pc.sum(counts).as_py())
+    return at_most(Estimate(last.estimate().value, 0, math.inf, Certainty.STALE), limit)
 
 
-def _bound(column: pa.ChunkedArray, kind: PrimitiveType, choose: Callable[[Any], Any]) -> Any:
-    values = pc.unique(column.drop_null())
-    if not len(values):
-        return None
-    return choose(from_bytes(kind, value) for value in _ends(values, kind))
+def at_most(estimate: Estimate, limit: float) -> Estimate:
+    """Return an estimate as a whole number, as it is registered, that is not above what there can be.
 
-
-def _ends(values: pa.Array, kind: PrimitiveType) -> list[bytes]:
-    """The least and the greatest of many values; all of them, where only Python can tell."""
-    if isinstance(kind, _IN_BYTE_ORDER):
-        return list(pc.min_max(values).as_py().values())
-    width = _NUMBERS.get(type(kind), np.dtype("V")).itemsize
-    if not width or pc.any(pc.not_equal(pc.binary_length(values), width)).as_py():
-        return values.to_pylist()  # type: ignore[no-any-return]  # a widened column has bounds of both widths
-    fixed = values.cast(pa.binary(width))
-    numbers = np.frombuffer(fixed.buffers()[1], _NUMBERS[type(kind)])
-    return values.take(pa.array([numbers.argmin(), numbers.argmax()])).to_pylist()  # type: ignore[no-any-return]
+    >>> at_most(Estimate(10.9, 8.2, 12.9, Certainty.SKETCHED), 11.0)
+    Estimate(value=10, low=8.2, high=11.0, kind=<Certainty.SKETCHED: 'sketched'>)
+    """
+    return Estimate(
+        math.floor(min(estimate.value, limit)),
+        min(estimate.low, limit),
+        min(estimate.high, limit),
+        estimate.kind,
+    )

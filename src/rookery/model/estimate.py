@@ -11,7 +11,7 @@ class Certainty(StrEnum):
 
     EXACT = "exact"
     SKETCHED = "sketched"
-    ASSUMED = "assumed"
+    STALE = "stale"  # of rows that have all changed since
 
 
 @dataclass(frozen=True, slots=True)
