@@ -126,11 +126,14 @@ def _snapshots(path: str) -> set[int]:
 def _score(
     age: Mapping[str, Any], sights: list[dict[str, Any]], lies: Mapping[str, Any], policy: Policy, old: int
 ) -> dict[str, Any]:
-    shares = [sight["columns"] / sight["of"] for sight in sights]
+    shares = [sight["columns"] / sight["of"] for sight in sights if sight["of"]]
     deleted = sum(kind["share"] for kind in lies["deletes"])
     depth = lies["sort"]["depth"] if lies["sort"] else None
     parts = {
-        "statistics": (age["health"], 35),
+        "statistics": (
+            age["health"] if age["freshness"] == "never" else (age["health"] + age["covered"]) / 2,
+            35,
+        ),
         "sight": (sum(shares) / len(shares) if shares else 1.0, 10),
         "files": (1 - lies["crowded_files"] / lies["files"] if lies["files"] else 1.0, 25),
         "deletes": (1 - min(1, deleted / policy.compaction.delete_ratio), 15),

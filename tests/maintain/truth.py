@@ -57,17 +57,14 @@ def as_they_were(seen: Seen, snapshot: int, witness: Witness) -> set[str]:
 
 
 def base_of(seen: Seen) -> Base | None:
-    """The statistics nearest to the current snapshot, ours before others'; else the newest anywhere."""
+    """Our statistics if there are any; else the nearest to the current snapshot, else the newest anywhere."""
     stated = {snapshot: found for snapshot, found in seen.statistics.items() if found}
     best = best_state(seen)
-    ours = best if best is not None and best.thetas else None
+    if best is not None and best.thetas:
+        return Base(best.snapshot, best, stated.get(best.snapshot))
     for commit in seen.line:
-        if ours is not None and ours.snapshot == commit.id:
-            return Base(commit.id, ours, stated.get(commit.id))
         if commit.id in stated:
             return Base(commit.id, None, stated[commit.id])
-    if ours is not None:
-        return Base(ours.snapshot, ours, stated.get(ours.snapshot))
     elsewhere = [snapshot for snapshot in stated if snapshot in seen.commits]
     newest = max(elsewhere, key=lambda snapshot: seen.commits[snapshot].time, default=None)
     return None if newest is None else Base(newest, None, stated[newest])
@@ -197,15 +194,24 @@ def _schema_changed(seen: Seen, base: Base, witness: Witness) -> bool:
 
 
 def _is_foreign(seen: Seen, base: Base) -> bool:
-    if base.state is None:
-        return True
-    then = seen.commits.get(base.snapshot)
-    if base.stated is None or then is None:
+    return base.state is None or of_others(seen) or _is_others(seen, base.state, base.snapshot)
+
+
+def of_others(seen: Seen) -> bool:
+    """Whether what is registered for the current snapshot is not ours."""
+    return seen.current is not None and _is_others(seen, best_state(seen), seen.current.id)
+
+
+def _is_others(seen: Seen, state: Kept | None, snapshot: int) -> bool:
+    stated, then = seen.statistics.get(snapshot), seen.commits.get(snapshot)
+    if not stated or then is None:
         return False
+    if state is None or state.snapshot != snapshot:
+        return True
     current = seen.current is not None and then.id == seen.current.id
     present = seen.columns if current or then.schema is None else columns_of(seen.metadata, then.schema)
-    mine = {number: int(ndv) for number, ndv in base.state.thetas.items() if number in present}
-    return any(base.stated.get(number) != ndv for number, ndv in mine.items())
+    mine = {number: int(ndv) for number, ndv in state.thetas.items() if number in present}
+    return any(stated.get(number) != (ndv or None) for number, ndv in mine.items())
 
 
 # -- who sees what, and what lies beside
@@ -228,12 +234,23 @@ def sights(seen: Seen) -> list[dict[str, Any]]:
     """What engines find; hints are not judged."""
     if seen.current is None:
         return []
-    columns, spark, trino = seen.columns.keys(), spark_sees(seen), trino_sees(seen)
+    spark, trino, best = spark_sees(seen), trino_sees(seen), best_state(seen)
+    empty = {number for number, ndv in best.thetas.items() if not ndv} if best is not None else set()
+    columns = (seen.columns.keys() - empty) | trino.keys()
     now = trino.keys() == columns and set(trino.values()) <= {seen.current.id}
-    gone = bool(seen.statistics.get(seen.current.id, {}).keys() - columns)  # on which the optimizer fails
+    gone = bool(
+        seen.statistics.get(seen.current.id, {}).keys() - seen.columns.keys()
+    )  # on which the optimizer fails
     found = [("spark", len(spark), spark == columns, gone), ("trino", len(trino), now, False)]
     return [
-        {"engine": engine, "columns": count, "of": len(columns), "current": current, "broken": broken}
+        {
+            "engine": engine,
+            "columns": count,
+            "of": len(columns),
+            "current": current,
+            "broken": broken,
+            "foreign": of_others(seen),
+        }
         for engine, count, current, broken in found
     ]
 

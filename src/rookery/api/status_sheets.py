@@ -102,7 +102,8 @@ def _of_statistics(table: TableStatus) -> list[tuple[str, str]]:
     seen = [
         (
             f"{sight.engine} sees",
-            f"{sight.columns} of {sight.of} columns{'' if sight.current else ', not of now'}",
+            f"{sight.columns} of {sight.of} columns{'' if sight.current else ', not of now'}"
+            + (", registered by another engine" if sight.foreign else ""),
         )
         for sight in table.sights
     ]

@@ -22,9 +22,12 @@ def reasons(staleness: Staleness, sights: tuple[Sight, ...], policy: Policy) -> 
     behind = staleness.snapshots_behind
     if wanted.snapshots is not None and behind is not None and behind >= wanted.snapshots:
         yield f"statistics are {behind} snapshots behind, {wanted.snapshots} are allowed"
-    unseen = any(sight.engine == "spark" and not sight.columns for sight in sights)
-    if wanted.after_compaction and Cause.COMPACTION in staleness.causes and unseen:
-        yield "files were rewritten, and Spark finds no statistics since"
+    unseen = any(sight.engine == "spark" and sight.of and not sight.columns for sight in sights)
+    if wanted.after_compaction and Cause.COMPACTION in staleness.causes:
+        if unseen:
+            yield "files were rewritten, and Spark finds no statistics since"
+        elif staleness.covered < 1:
+            yield f"files were rewritten, and statistics describe {staleness.covered:.0%} of rows"
     if Cause.SCHEMA in staleness.causes:
         yield "columns have come or changed their type since statistics were collected"
     if staleness.freshness is Freshness.CURRENT and unseen:

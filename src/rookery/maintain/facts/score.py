@@ -53,7 +53,9 @@ def score(
 def _statistics(staleness: Staleness) -> Part:
     if staleness.freshness is Freshness.NEVER:
         return Part("statistics", staleness.health, 0.35, "never collected")
-    return Part("statistics", staleness.health, 0.35, f"{staleness.changed_rows:,} rows changed since")
+    value = (staleness.health + staleness.covered) / 2
+    changed = f"{staleness.changed_rows:,} rows changed since"
+    return Part("statistics", value, 0.35, f"{changed}, {staleness.covered:.0%} of rows described")
 
 
 def _sight(sights: tuple[Sight, ...]) -> Part:

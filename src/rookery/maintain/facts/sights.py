@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rookery.collect.statistics import names_gone
-from rookery.maintain.facts.staleness import Line, stated_ndvs
+from rookery.maintain.facts.staleness import Line, others_registered, stated_ndvs
 from rookery.maintain.survey import Survey
 from rookery.sketch.typing import SKETCHED, base_type
 
@@ -20,6 +20,7 @@ class Sight:
     current: bool  # all that it finds is of the current snapshot
     hint: str | None  # how to mend it, where something is amiss
     broken: bool = False  # it fails on what it finds: statistics of columns that are gone
+    foreign: bool = False  # what is registered for the current snapshot is another engine's
 
 
 def spark_sees(survey: Survey) -> frozenset[int]:
@@ -47,16 +48,13 @@ def sights(survey: Survey, line: Line) -> tuple[Sight, ...]:
     """Return what Spark and Trino find, and how to mend what they do not."""
     if survey.snapshot is None:
         return ()
-    # Both look at columns of the table's top alone.
-    columns = {
-        field.id
-        for field in survey.table.fields()
-        if base_type(field.type) in SKETCHED and len(field.parts) == 1
-    }
+    seen = trino_sees(survey, line)
+    columns = _visible(survey) | (_top_level(survey) & seen.keys())
     name = survey.table.name
     by_spark = spark_sees(survey) & columns
-    by_trino = {key: value for key, value in trino_sees(survey, line).items() if key in columns}
+    by_trino = {key: value for key, value in seen.items() if key in columns}
     fresh = all(value == survey.snapshot.id for value in by_trino.values())
+    foreign = others_registered(survey, survey.snapshot)
     repair = f"run `rookery analyze {name}`"
     broken = any(
         names_gone(survey.table, file)
@@ -71,6 +69,7 @@ def sights(survey: Survey, line: Line) -> tuple[Sight, ...]:
             by_spark == columns,
             _spark_hint(repair, by_spark == columns, broken),
             broken,
+            foreign,
         ),
         Sight(
             "trino",
@@ -78,8 +77,21 @@ def sights(survey: Survey, line: Line) -> tuple[Sight, ...]:
             len(columns),
             fresh and by_trino.keys() == columns,
             _trino_hint(repair, len(by_trino) == len(columns), fresh),
+            foreign=foreign,
         ),
     )
+
+
+def _top_level(survey: Survey) -> set[int]:
+    """The columns that engines look at: those at the top of the table alone."""
+    fields = survey.table.fields()
+    return {field.id for field in fields if base_type(field.type) in SKETCHED and len(field.parts) == 1}
+
+
+def _visible(survey: Survey) -> set[int]:
+    """The columns that have something to find: a number that is 0 is not registered."""
+    thetas = survey.state.thetas if survey.state is not None else {}
+    return {number for number in _top_level(survey) if number not in thetas or len(thetas[number].hashes)}
 
 
 def _spark_hint(repair: str, all_there: bool, broken: bool) -> str | None:

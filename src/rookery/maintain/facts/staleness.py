@@ -158,23 +158,22 @@ def _health(changed: int, rows: int) -> float:
 
 
 def base_of(survey: Survey, line: Line) -> Base | None:
-    """Find the statistics to speak of: the nearest of the line, ours before others' of the same snapshot."""
+    """Find the statistics to speak of: ours, whatever others have registered since; else the nearest.
+
+    Engines carry sketches over to snapshots of their own: that these state something does not mean that our
+    state covers their files.
+    """
     registered = {
         file.snapshot_id: file for file in survey.table.table.metadata.statistics if stated_ndvs(file)
     }
     state = survey.state
-    ours = None
     if state is not None and state.thetas:
         index = state.index
         moment = (index.sequence_number, index.timestamp_ms)
-        ours = Base(index.snapshot_id, moment, True, registered.get(index.snapshot_id))
+        return Base(index.snapshot_id, moment, True, registered.get(index.snapshot_id))
     for snapshot in line.snapshots:
-        if ours is not None and snapshot.id == ours.snapshot_id:
-            return ours
         if snapshot.id in registered:
             return Base(snapshot.id, _moment(snapshot), False, registered[snapshot.id])
-    if ours is not None:
-        return ours
     known = survey.table.snapshots
     elsewhere = [file for number, file in registered.items() if number in known]
     newest = max(elsewhere, key=lambda file: known[file.snapshot_id].timestamp_ms, default=None)
@@ -288,10 +287,23 @@ def _schema_changed(survey: Survey, base: Base) -> bool:
 
 
 def is_foreign(survey: Survey, base: Base) -> bool:
-    """Whether what is registered for the statistics' snapshot is not what Rookery has found."""
-    if base.file is None:
+    """Whether others have registered the statistics, or those of the current snapshot."""
+    return not base.ours or others_registered(survey, survey.snapshot) or _replaced(survey, base)
+
+
+def others_registered(survey: Survey, snapshot: Snapshot | None) -> bool:
+    """Whether what is registered for a snapshot is not what Rookery has found of it."""
+    files = survey.table.table.metadata.statistics
+    found = [file for file in files if snapshot is not None and file.snapshot_id == snapshot.id]
+    if snapshot is None or not any(stated_ndvs(file) for file in found):
         return False
+    state = survey.state
+    if state is None or state.index.snapshot_id != snapshot.id:
+        return True
+    return not all(is_said(survey.table, snapshot, state, file) for file in found)
+
+
+def _replaced(survey: Survey, base: Base) -> bool:
+    """Whether others have replaced what was registered for the statistics' own snapshot."""
     then = survey.table.snapshots.get(base.snapshot_id)
-    if not base.ours or survey.state is None or then is None:
-        return not base.ours
-    return not is_said(survey.table, then, survey.state, base.file)
+    return base.file is not None and then is not None and others_registered(survey, then)

@@ -60,7 +60,7 @@ def _why(look: Look, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
         yield "files were rewritten by this run"
     if missing:
         yield f"{counted(len(missing), 'index', 'indexes')} missing"
-    elif _indexes_behind(found):
+    elif _indexes_behind(found, look.policy.statistics.health):
         yield "indexes do not cover all files"
     if found.state is not None and (lacking := _columns_lacking(look)):
         yield f"{counted(lacking, 'column')} not collected yet"
@@ -91,15 +91,16 @@ def missing_indexes(look: Look) -> Iterator[WantedIndex]:
             yield wanted
 
 
-def _indexes_behind(found: Survey) -> bool:
-    """Whether an index lacks some file that statistics know; files that are new to both are their matter."""
+def _indexes_behind(found: Survey, health: float) -> bool:
+    """Whether an index lacks some file that statistics know, or more of the rows than statistics may."""
     if found.fileset is None or found.state is None:
         return False
     declared = declared_on(found.table, found.store).typed(found.table.fields())
     fields = {field.id for field in found.table.fields()}
     known = len(found.fileset) - found.fileset.fresh
-    wanted = [index for index in declared.indexes if index.field_id in fields]
-    return any(found.fileset.covered(index).sum() < known for index in wanted)
+    covered = [found.fileset.covered(each) for each in declared.indexes if each.field_id in fields]
+    rows = found.numbers("rows")
+    return any(mask.sum() < known or rows[mask].sum() < health * rows.sum() for mask in covered)
 
 
 def _unread(found: Survey) -> tuple[int, int]:
