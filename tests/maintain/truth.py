@@ -217,17 +217,25 @@ def _is_others(seen: Seen, state: Kept | None, snapshot: int) -> bool:
 # -- who sees what, and what lies beside
 
 
-def spark_sees(seen: Seen) -> set[int]:
-    """The columns whose distinct values are stated for the current snapshot."""
-    return set(seen.statistics.get(seen.current.id, {})) & seen.columns.keys() if seen.current else set()
+def spark_sees(seen: Seen) -> dict[int, int]:
+    """The columns that the current snapshot's statistics tell of, and the snapshots they were counted at."""
+    return _known(seen, seen.line[:1])
 
 
 def trino_sees(seen: Seen) -> dict[int, int]:
-    """The columns of which an ancestor's statistics tell, and which: the nearest."""
-    found: dict[int, int] = {}
-    for commit in reversed(seen.line):
-        found |= dict.fromkeys(seen.statistics.get(commit.id, {}), commit.id)
-    return {number: snapshot for number, snapshot in found.items() if number in seen.columns}
+    """The same of the statistics of the nearest ancestor that has any."""
+    return _known(seen, [commit for commit in seen.line if commit.id in seen.statistics][:1])
+
+
+def _known(seen: Seen, commits: Sequence[Commit]) -> dict[int, int]:
+    ids = {commit.id for commit in commits}
+    blobs = [
+        blob
+        for file in seen.metadata.get("statistics", [])
+        for blob in file["blob-metadata"]
+        if file["snapshot-id"] in ids and "ndv" in blob.get("properties", {})
+    ]
+    return {blob["fields"][0]: blob["snapshot-id"] for blob in blobs if blob["fields"][0] in seen.columns}
 
 
 def sights(seen: Seen) -> list[dict[str, Any]]:
@@ -237,21 +245,20 @@ def sights(seen: Seen) -> list[dict[str, Any]]:
     spark, trino, best = spark_sees(seen), trino_sees(seen), best_state(seen)
     empty = {number for number, ndv in best.thetas.items() if not ndv} if best is not None else set()
     columns = (seen.columns.keys() - empty) | trino.keys()
-    now = trino.keys() == columns and set(trino.values()) <= {seen.current.id}
     gone = bool(
         seen.statistics.get(seen.current.id, {}).keys() - seen.columns.keys()
     )  # on which the optimizer fails
-    found = [("spark", len(spark), spark == columns, gone), ("trino", len(trino), now, False)]
+    found = [("spark", spark, gone), ("trino", trino, False)]
     return [
         {
             "engine": engine,
-            "columns": count,
+            "columns": len(each),
             "of": len(columns),
-            "current": current,
+            "current": each == dict.fromkeys(columns, seen.current.id),
             "broken": broken,
             "foreign": of_others(seen),
         }
-        for engine, count, current, broken in found
+        for engine, each, broken in found
     ]
 
 

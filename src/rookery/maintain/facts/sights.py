@@ -1,12 +1,14 @@
-"""Who sees which statistics: Spark looks at the current snapshot alone, Trino at its ancestors too."""
+"""Who sees which statistics: Spark takes the current snapshot's file, Trino that of the nearest ancestor."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rookery.collect.statistics import names_gone
 from rookery.maintain.facts.staleness import Line, others_registered, stated_ndvs
 from rookery.maintain.survey import Survey
+from rookery.model import Snapshot
 from rookery.sketch.typing import SKETCHED, base_type
 
 
@@ -23,25 +25,35 @@ class Sight:
     foreign: bool = False  # what is registered for the current snapshot is another engine's
 
 
-def spark_sees(survey: Survey) -> frozenset[int]:
-    """Return the columns of which Spark's optimizer finds distinct values: an exact match of snapshots."""
-    if survey.snapshot is None:
-        return frozenset()
-    files = survey.table.table.metadata.statistics
-    return frozenset(
-        field_id for file in files if file.snapshot_id == survey.snapshot.id for field_id in stated_ndvs(file)
-    )
+def spark_sees(survey: Survey) -> dict[int, int]:
+    """Return the columns whose distinct values Spark finds, and the snapshot that each was counted at.
+
+    Spark takes the statistics file of the current snapshot or none.
+    """
+    return _nearest(survey, [survey.snapshot] if survey.snapshot is not None else [])
 
 
 def trino_sees(survey: Survey, line: Line) -> dict[int, int]:
-    """Return the columns whose distinct values Trino finds, and of which snapshot: the nearest's."""
+    """Return the columns whose distinct values Trino finds, and the snapshot that each was counted at.
+
+    Trino takes the statistics file of the nearest ancestor that has one, and looks no further: what that
+    file leaves out, Trino does not know.
+    """
+    return _nearest(survey, line.snapshots)
+
+
+def _nearest(survey: Survey, snapshots: Sequence[Snapshot]) -> dict[int, int]:
     files = {file.snapshot_id: file for file in survey.table.table.metadata.statistics}
-    found: dict[int, int] = {}
-    for snapshot in line.snapshots:
-        if snapshot.id in files:
-            for field_id in stated_ndvs(files[snapshot.id]):
-                found.setdefault(field_id, snapshot.id)
-    return found
+    file = next((files[snapshot.id] for snapshot in snapshots if snapshot.id in files), None)
+    if file is None:
+        return {}
+    stated = stated_ndvs(file)
+    # A file may hold sketches that its writer took over from an earlier one.
+    return {
+        blob.fields[0]: blob.snapshot_id
+        for blob in file.blob_metadata
+        if len(blob.fields) == 1 and blob.fields[0] in stated
+    }
 
 
 def sights(survey: Survey, line: Line) -> tuple[Sight, ...]:
@@ -51,9 +63,10 @@ def sights(survey: Survey, line: Line) -> tuple[Sight, ...]:
     seen = trino_sees(survey, line)
     columns = _visible(survey) | (_top_level(survey) & seen.keys())
     name = survey.table.name
-    by_spark = spark_sees(survey) & columns
+    by_spark = {key: value for key, value in spark_sees(survey).items() if key in columns}
     by_trino = {key: value for key, value in seen.items() if key in columns}
-    fresh = all(value == survey.snapshot.id for value in by_trino.values())
+    now = {survey.snapshot.id}
+    spark_fresh, trino_fresh = now.issuperset(by_spark.values()), now.issuperset(by_trino.values())
     foreign = others_registered(survey, survey.snapshot)
     repair = f"run `rookery analyze {name}`"
     broken = any(
@@ -66,8 +79,8 @@ def sights(survey: Survey, line: Line) -> tuple[Sight, ...]:
             "spark",
             len(by_spark),
             len(columns),
-            by_spark == columns,
-            _spark_hint(repair, by_spark == columns, broken),
+            spark_fresh and by_spark.keys() == columns,
+            _spark_hint(repair, by_spark.keys() == columns, spark_fresh, broken),
             broken,
             foreign,
         ),
@@ -75,8 +88,8 @@ def sights(survey: Survey, line: Line) -> tuple[Sight, ...]:
             "trino",
             len(by_trino),
             len(columns),
-            fresh and by_trino.keys() == columns,
-            _trino_hint(repair, len(by_trino) == len(columns), fresh),
+            trino_fresh and by_trino.keys() == columns,
+            _trino_hint(repair, len(columns - by_trino.keys()), trino_fresh, not by_trino),
             foreign=foreign,
         ),
     )
@@ -94,13 +107,15 @@ def _visible(survey: Survey) -> set[int]:
     return {number for number in _top_level(survey) if number not in thetas or len(thetas[number].hashes)}
 
 
-def _spark_hint(repair: str, all_there: bool, broken: bool) -> str | None:
+def _spark_hint(repair: str, all_there: bool, fresh: bool, broken: bool) -> str | None:
     if broken:
         return f"{repair}; Spark's optimizer fails on statistics of columns that are gone"
-    return None if all_there else f"{repair}; Spark takes statistics of the current snapshot only"
+    if not all_there:
+        return f"{repair}; Spark takes statistics of the current snapshot only"
+    return None if fresh else f"{repair}; Spark plans with those of an older snapshot"
 
 
-def _trino_hint(repair: str, all_there: bool, fresh: bool) -> str | None:
-    if all_there and fresh:
-        return None
-    return f"{repair}; Trino plans with those of an older snapshot" if all_there else repair
+def _trino_hint(repair: str, missing: int, fresh: bool, nothing: bool) -> str | None:
+    if missing:
+        return repair if nothing else f"{repair}; Trino takes the nearest statistics file alone"
+    return None if fresh else f"{repair}; Trino plans with those of an older snapshot"
