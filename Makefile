@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint format bench bench-collect bench-lookup bench-plan bench-joins bench-status fuzz fuzz-prune fuzz-orphans docs lock java clean
+.PHONY: help setup demo test test-fast test-trino lint format bench bench-collect bench-lookup bench-plan bench-joins bench-status fuzz fuzz-prune fuzz-orphans docs lock java clean
 
 help: ## show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ test: java ## every test
 
 test-fast: $(READY) ## the tests that need no JVM
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not spark"
+
+test-trino: java ## the tests against a live Trino: Java 24+, and 600 MB once in build/trino
+	@$(BIN)/python -m tests.trino.install
+	$(BIN)/pytest tests/trino
 
 lint: $(READY) ## format check, lint, types, direction of imports
 	$(BIN)/ruff format --check .

@@ -15,6 +15,8 @@ from rookery.api.lake import Lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+collect_ignore = ["trino"]  # needs a server that make test-trino fetches, and is named to be collected
+
 
 def pytest_configure() -> None:
     os.environ.pop("COLUMNS", None)  # which workers are given: what is printed must not hang on it

@@ -239,9 +239,17 @@ def _bound(column: ColumnStatus, least: int, most: int) -> Iterator[str]:
 
 def _optimizer(subject: Subject) -> Iterator[str]:
     """Whether Spark's optimizer finds distinct values of exactly the columns that are said to be seen."""
+    found = planned_with(subject)
+    told = {column.name for column in subject.status.columns if column.spark}
+    if found is not None and found != told:
+        yield f".columns: Spark plans with {sorted(found)}, not with {sorted(told)}"
+
+
+def planned_with(subject: Subject) -> set[str] | None:
+    """The columns whose distinct values Spark's optimizer finds; None where its planning fails."""
     seen = subject.seen
     if seen.current is None or not seen.statistics.get(seen.current.id, {}).keys() <= seen.columns.keys():
-        return  # where statistics name a column that is gone, Spark's planning fails
+        return None  # statistics of a column that is gone
     spark = subject.spark
     spark.conf.set("spark.sql.cbo.enabled", "true")
     try:
@@ -253,6 +261,4 @@ def _optimizer(subject: Subject) -> Iterator[str]:
             found |= {pair._1().name()} if pair._2().distinctCount().isDefined() else set()
     finally:
         spark.conf.unset("spark.sql.cbo.enabled")
-    told = {column.name for column in subject.status.columns if column.spark}
-    if found != told:
-        yield f".columns: Spark plans with {sorted(found)}, not with {sorted(told)}"
+    return found
