@@ -97,7 +97,7 @@ def _thetas(files: int, number: int) -> Iterator[InvertedTheta]:
 
 
 def _rows(files: pa.Table, manifests: np.ndarray, number: int) -> pa.Table:
-    keys = file_keys(files["path"].to_pylist(), files["deletes"].to_pylist())
+    keys = file_keys(files)
     count = len(keys)
     return pa.table(
         [

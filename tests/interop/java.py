@@ -43,6 +43,7 @@ class IcebergJava:
         self._spark = spark
         self._jvm: Any = spark._jvm
         self._iceberg = self._jvm.org.apache.iceberg
+        self._manifests: dict[str, Any] = {}
 
     # -- Puffin
 
@@ -174,6 +175,35 @@ class IcebergJava:
         for file in delete_files:
             delta.addDeletes(file)
         delta.commit()
+
+    def append_manifest(self, name: str, path: str, files: Sequence[tuple[str, int]] = ()) -> None:
+        """Commit a manifest as it is; it is written first if *files* (data files and their rows) are given.
+
+        Its entries inherit snapshot and sequence number, so it can be committed again.
+        """
+        table = self.table(name)
+        target = table.io().newOutputFile(path)
+        if files:
+            writer = self._iceberg.ManifestFiles.write(2, table.spec(), target, None)
+            for location, rows in files:
+                size = Path(location).stat().st_size
+                builder = self._iceberg.DataFiles.builder(table.spec()).withPath(location)
+                writer.add(builder.withFileSizeInBytes(size).withRecordCount(rows).build())
+            writer.close()
+            self._manifests[path] = writer.toManifestFile()
+        table.newFastAppend().appendManifest(self._manifests[path]).commit()
+        self._spark.catalog.refreshTable(name)
+
+    def take_back_deletes(self, name: str) -> None:
+        """Remove every delete file, so that the rows are there again."""
+        copy_of = self._iceberg.relocated.com.google.common.collect.ImmutableList.copyOf
+        table = self.table(name)
+        delta = table.newRowDelta()
+        for task in copy_of(table.newScan().planFiles()):
+            for file in task.deletes():
+                delta.removeDeletes(file)
+        delta.commit()
+        self._spark.catalog.refreshTable(name)
 
     def planned_deletes(self, name: str) -> dict[str, set[tuple[str, int]]]:
         """For each data file of a scan, the delete files (and offsets in them) that Java attaches to it."""

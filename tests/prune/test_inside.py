@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rookery.model import Compare, Field, In, IsNull, Op, Predicate, Value
-from rookery.prune.inside import Inside, pages, row_groups
+from rookery.prune.inside import Inside, StoredFile, pages, row_groups
 from rookery.storage import BytesSource
 from tests.prune import typed
 from tests.where.naive import matches
@@ -49,7 +49,8 @@ def write(fields: Sequence[Field], rows: Rows, **options: Any) -> BytesSource:
 
 def left(source: BytesSource, predicate: Predicate) -> tuple[set[int], Inside]:
     """The rows that may match."""
-    inside = row_groups(source, source.size, predicate)
+    rows = pq.read_metadata(pa.BufferReader(source.read(0, source.size))).num_rows
+    inside = row_groups(source, StoredFile(source.name, source.size, rows), predicate)
     groups = len(inside.groups)
     pages(source, inside, predicate)
     assert len(inside.groups) <= groups

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import ListType, LongType, MapType, NestedField, StringType, StructType
 
 from rookery.model import ALWAYS, Compare, Field, Op, Predicate, StorageError, Value
+from rookery.prune.inside import StoredFile
 from rookery.read.deletes import Deleted, EqualityDelete
 from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_file
 from tests.prune import typed
@@ -39,6 +41,11 @@ def request(predicate: Predicate, fields: list[Field]) -> Request:
     return Request(predicate, tuple(schema.fields), schema, {field.id: field for field in fields}, {})
 
 
+def data_file(path: Path) -> FileRead:
+    size, rows = path.stat().st_size, pq.read_metadata(path).num_rows
+    return FileRead(str(path), StoredFile(str(path), size, rows), "parquet", {})
+
+
 def write(path: Path, fields: list[Field], rows: dict[str, list[Value | None]], **options: Any) -> FileRead:
     arrays = [typed.stored(field.type, rows[field.name]) for field in fields]
     arrays = [array.storage if isinstance(array, pa.ExtensionArray) else array for array in arrays]
@@ -49,7 +56,7 @@ def write(path: Path, fields: list[Field], rows: dict[str, list[Value | None]], 
         ]
     )
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), path, **options)
-    return FileRead(str(path), path.stat().st_size, "parquet", {})
+    return data_file(path)
 
 
 def read(asked: Request, file: FileRead) -> pa.Table:
@@ -79,9 +86,7 @@ def test_rows_that_match_and_are_not_deleted(tmp_path: Path, layout: dict[str, A
             deleted = Deleted(np.array(gone, np.int64), (equality,) if rng.random() < 0.5 else ())
             found = read(
                 request(predicate, fields),
-                FileRead(
-                    file.path, file.size, "parquet", {}, deleted, None if named is None else np.array(named)
-                ),
+                replace(file, deleted=deleted, rows=None if named is None else np.array(named)),
             )
             wanted = [
                 place
@@ -129,7 +134,7 @@ def test_columns_that_the_file_lacks(tmp_path: Path) -> None:
         3: Field(3, "part", "string", filled=True),
     }
     constants = {3: pa.scalar(b"here", pa.large_binary())}
-    placed = FileRead(file.path, file.size, "parquet", constants)
+    placed = replace(file, constants=constants)
 
     def found(predicate: Predicate) -> list[dict[str, Any]]:
         asked = Request(predicate, tuple(schema.fields), schema, fields, {})
@@ -169,7 +174,7 @@ def test_nested_columns_by_their_ids(tmp_path: Path) -> None:
         3: Field(3, "renamed.y", "long"),
         7: Field(7, "renamed.new", "string"),
     }
-    file = FileRead(str(path), path.stat().st_size, "parquet", {})
+    file = data_file(path)
     asked = Request(Compare(fields[3], Op.GE, 40), tuple(now.fields), now, fields, {})
     expected = [
         {"renamed": {"new": None, "y": number}, "l": [number] * (number % 4), "id": number}
@@ -199,7 +204,7 @@ def test_nulls_in_nested_columns_stay_null(tmp_path: Path) -> None:
         NestedField(1, "id", LongType()), NestedField(2, "m", MapType(3, StringType(), 4, value, False))
     )
     fields = {1: Field(1, "id", "long")}
-    file = FileRead(str(path), path.stat().st_size, "parquet", {})
+    file = data_file(path)
     for first in (0, 37):
         asked = Request(Compare(fields[1], Op.GE, first), tuple(now.fields), now, fields, {})
         assert read(asked, file).to_pylist() == rows[first:]
@@ -208,8 +213,8 @@ def test_nulls_in_nested_columns_stay_null(tmp_path: Path) -> None:
 def test_other_formats_and_files_without_ids_are_refused(tmp_path: Path) -> None:
     asked = request(ALWAYS, [Field(1, "id", "int")])
     with pytest.raises(StorageError, match="which is not read here"):
-        list(read_file(asked, FileRead("x.orc", 1, "orc", {}), ReadCosts()))
+        list(read_file(asked, FileRead("x.orc", StoredFile("x.orc", 1, 1), "orc", {}), ReadCosts()))
     path = tmp_path / "f.parquet"
     pq.write_table(pa.table({"id": [1]}), path)
     with pytest.raises(StorageError, match="has no field ids"):
-        list(read_file(asked, FileRead(str(path), path.stat().st_size, "parquet", {}), ReadCosts()))
+        list(read_file(asked, data_file(path), ReadCosts()))

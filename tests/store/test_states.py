@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.model import Field
-from rookery.sketch.frequent import Frequent
-from rookery.sketch.quantiles import Quantiles
-from rookery.store import RowIndex, SegmentEntry, Store, default_location
-from rookery.store.state import State, parse_state_name, read_state, state_name
+from rookery.store import Index, IndexKind, RowIndex, SegmentEntry, Store, default_location
+from rookery.store.state import State, parse_state_name, read_index, read_state, state_name
 from tests.store.builders import segment, sketch, state, store_in
 
 TYPES = {1: "long", 5: "decimal(9, 2)", 900: "string"}
@@ -55,6 +53,18 @@ def test_names(sequence_number: int, snapshot_id: int) -> None:
 )
 def test_names_of_others(name: str) -> None:
     assert parse_state_name(name) is None
+
+
+def test_a_state_of_version_1_knows_no_file_but_what_is_declared() -> None:
+    """It was written when files were known by path and deletes alone."""
+    golden = Path(__file__).parent / "golden" / "state-version-1.puffin"
+    found = read_state(str(golden))
+    assert found.files.num_rows == 0
+    assert (found.index.segments, found.index.data_manifests, dict(found.thetas)) == ((), (), {})
+    assert found.index.types == {-5: "joint(1:long, 2:string)"}
+    assert found.index.rows == RowIndex((1,), (2,), 0, 0, 0)
+    assert found.index.indexes == (Index(IndexKind.BLOOM, 1, "long", 0.01),)
+    assert [entry.name for entry in read_index(str(golden)).segments] == ["segment-a.puffin"]
 
 
 # -- which one is the best
@@ -130,30 +140,6 @@ def test_a_version_to_come(tmp_path: Path) -> None:
     found = state()
     store.write_state(replace(found, index=replace(found.index, version=99)))
     assert order(store) == []
-
-
-def test_what_may_be_wrong_in_version_1_is_left_out(tmp_path: Path) -> None:
-    """Column groups and row statistics missed files, and imported files were taken to lack later columns."""
-    store = store_in(tmp_path)
-    entries = [SegmentEntry("segment-a.puffin", 2, (-5, 1), 7)]
-    thetas = {1: sketch(4), -5: sketch(3)}
-    types = {1: "long", -5: "joint(1:long, 2:int)"}
-    written = state(entries, [(1, 0, 0), (2, 0, 1)], thetas=thetas, types=types)
-    quantiles = {1: Quantiles.empty("long")}
-    old = replace(
-        written,
-        index=replace(written.index, version=1, rows=RowIndex((1,), (1,), 0, 20, 0)),
-        quantiles=quantiles,
-        frequent={1: Frequent.empty()},
-    )
-    found = read_state(store.path(store.write_state(old)))
-    assert (dict(found.thetas), found.quantiles, found.frequent) == ({1: sketch(4)}, {}, {})
-    assert found.index.segments[0].field_ids == (1,)
-    assert not found.index.segments[0].describes(column(8))
-    assert found.index.rows == old.index.rows  # what was asked for is still asked for
-    assert found.index.types == types
-    again = read_state(store.path(store.write_state(found)))
-    assert same(again, found)
 
 
 # -- what is known of which column

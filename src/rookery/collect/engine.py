@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,9 @@ def run_engine(
 ) -> Partial:
     """Sketch the group's files of these ordinals through Iceberg's own reader."""
     paths = group.files["path"].to_pylist()
-    by_path = {paths[ordinal]: ordinal for ordinal in ordinals}
+    by_path: defaultdict[str, list[int]] = defaultdict(list)  # a file may be committed twice
+    for ordinal in ordinals:
+        by_path[paths[ordinal]].append(ordinal)
     size = len(paths)
     thetas = {column.id: InvertedThetaBuilder(size) for column in group.fields}
     values = 0
@@ -47,13 +49,14 @@ def run_engine(
             columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
             selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *columns)
             for row in selected.mapInArrow(_mapper(group.fields, roots), _SCHEMA).collect():
-                thetas[row.field].add(ThetaSketch.decode(bytes(row.theta)), by_path[row.file])
+                for ordinal in by_path[row.file]:
+                    thetas[row.field].add(ThetaSketch.decode(bytes(row.theta)), ordinal)
                 values += row["count"]
     sizes = group.files["size"].to_pylist()
     read = sum(sizes[ordinal] for ordinal in ordinals)  # what the engine read of them is at most this
-    ways = Counter({ENGINE: len(by_path) * len(group.fields)})
+    ways = Counter({ENGINE: len(ordinals) * len(group.fields)})
     found = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(group.number, found, Costs(len(by_path), ways, values, read, 0))
+    return Partial(group.number, found, Costs(len(ordinals), ways, values, read, 0))
 
 
 def _mapper(

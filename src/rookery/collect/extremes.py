@@ -23,6 +23,7 @@ from rookery.sketch import ThetaSketch
 from rookery.sketch.typing import base_type
 from rookery.sketch.value_hashes import theta_hashes
 from rookery.store import ZoneMap
+from rookery.store.zone_map import proven
 
 _CUT = frozenset({"string", "binary", "fixed"})
 _TIMES = frozenset({"time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
@@ -55,14 +56,11 @@ class ColumnBounds:
             pc.equal(zone_map.files["deletes"], "").to_numpy(zero_copy_only=False), bool
         )
         self._orc = np.asarray(pc.equal(zone_map.files["format"], "orc").to_numpy(zero_copy_only=False), bool)
-        known = zone_map.column(field.id)
+        known = proven(field, zone_map.column(field.id), zone_map.files)
         counts = {
             name: known[name].fill_null(UNKNOWN).combine_chunks().to_numpy(zero_copy_only=False).copy()
             for name in ("values", "nulls", "nans")
         }
-        if len(field.parts) > 1:  # ORC counts no null of a struct as one of its fields
-            for found in counts.values():
-                found[self._orc] = UNKNOWN
         if not is_float(self._kind):
             counts["nans"][:] = 0
         for name, all_null in (

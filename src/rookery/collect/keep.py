@@ -36,7 +36,7 @@ def keep(
     parts = [_carried_rows(work)] if work.state is not None else []
     places = dict(zip(work.live.keys.to_pylist(), work.live.decoded_manifests.tolist(), strict=True))
     for number, group in enumerate(work.groups, len(old)):
-        keys = file_keys(group.files["path"].to_pylist(), group.files["deletes"].to_pylist())
+        keys = file_keys(group.files)
         parts.append(
             pa.table(
                 [

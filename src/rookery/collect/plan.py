@@ -39,7 +39,7 @@ class FileTask:
     ordinal: int
     path: str
     size: int
-    rows: int = 0
+    rows: int
     part: int = 0  # of a large file that several tasks share, the row groups of this remainder
     parts: int = 1
     only_indexes: bool = False  # its distinct values are counted by Iceberg's own reader

@@ -68,14 +68,16 @@ def read_parquet(
     part: int = 0,
     parts: int = 1,
     indexes: IndexTakers = NO_INDEXES,
+    rows: int | None = None,
 ) -> Reading:
     """Sketch the columns *fields* of a file; hashes at or above *thetas* (by field id) are of no use.
 
     Of a large file that several tasks share, every row group whose number leaves *part* over *parts* is read.
+    *rows* are those that the table's metadata says it has.
     """
     with open_source(path, io_properties) as opened:
         source = TailSource(opened, size, FIRST_READ)
-        footer = read_footer(source, size)
+        footer = read_footer(source, size, rows)
         mine = range(part, len(footer.row_groups), parts)
         physical = PhysicalColumns(footer.leaves)
         sketches: dict[int, ThetaSketch] = {}

@@ -20,6 +20,7 @@ from rookery.sketch import ThetaSketch, union
 from rookery.store import State, Store, ZoneMap
 from rookery.store.live import Live, live_files
 from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
+from rookery.tables.iceberg.files import IDENTITY, identities
 
 FileTest = Callable[[pa.Table], NDArray[np.bool_]]
 """Which of these files (rows of a zone map) count."""
@@ -88,7 +89,7 @@ def summarize(
     parts = _parts(store, state, live, wanted, (*table.fields(snapshot), *groups))
     zone_map = ZoneMap.concat([part.zone_map for part in parts])
     # A file that is in two segments, for different columns, is counted once.
-    first = first_of_each(zone_map.files["path"].combine_chunks())
+    first = first_of_each(identities(zone_map.files))
     sizes = np.array([len(part.zone_map) for part in parts], np.int64)
     origins = np.repeat(np.arange(len(parts)), sizes)[first]
     known = Known(parts, zone_map if first.all() else zone_map.filter(first), origins, None, None)
@@ -126,18 +127,19 @@ def _parts(
 
 def _rows_of(parts: Sequence[_Part]) -> int:
     """The rows of the files of these parts; a file that is in two of them is counted once."""
+    columns = list(IDENTITY)
     files = pa.concat_tables(
         [
-            FILE_SCHEMA.empty_table().select(["path", "rows"]),
-            *(part.zone_map.files.select(["path", "rows"]) for part in parts),
+            FILE_SCHEMA.empty_table().select(columns),
+            *(part.zone_map.files.select(columns) for part in parts),
         ]
     )
-    return int(files["rows"].to_numpy()[first_of_each(files["path"].combine_chunks())].sum())
+    return int(files["rows"].to_numpy()[first_of_each(identities(files))].sum())
 
 
-def first_of_each(paths: pa.Array) -> NDArray[np.bool_]:
-    """Return where each path occurs for the first time: a file may lie in two segments."""
-    codes = paths.dictionary_encode().indices.to_numpy() if len(paths) else np.empty(0, np.int64)
+def first_of_each(names: pa.Array) -> NDArray[np.bool_]:
+    """Return where each file, by its identity, occurs for the first time: one may lie in two segments."""
+    codes = names.dictionary_encode().indices.to_numpy() if len(names) else np.empty(0, np.int64)
     first = np.zeros(len(codes), bool)
     first[np.unique(codes, return_index=True)[1]] = True
     return first

@@ -71,7 +71,15 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
         takers = indexes.takers(file)
         try:
             reading = read_parquet(
-                file.path, file.size, fields, limits, io_properties, file.part, file.parts, takers
+                file.path,
+                file.size,
+                fields,
+                limits,
+                io_properties,
+                file.part,
+                file.parts,
+                takers,
+                file.rows,
             )
         except NeedsEngineError:
             if not file.only_indexes:

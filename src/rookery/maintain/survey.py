@@ -16,8 +16,9 @@ from rookery.model import RookeryError, Snapshot
 from rookery.prune.fileset import FileSet
 from rookery.store import State, Store
 from rookery.store.live import live_files
-from rookery.tables.iceberg import IcebergTable, read_files
+from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable, read_files
 from rookery.tables.iceberg.deletes import deletes_by_file
+from rookery.tables.iceberg.files import IDENTITY
 from rookery.tables.iceberg.manifest_list import Manifest
 
 log = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ class Survey:
 
     @property
     def files(self) -> pa.Table:
-        """The live data files: path, format, size, rows, spec_id, partition, sequence_number, deletes."""
+        """The live data files: what makes each the same file (`IDENTITY`), and its deletes."""
         return self.fileset.files if self.fileset is not None else _NO_FILES
 
     def numbers(self, column: str) -> NDArray[np.int64]:
@@ -77,17 +78,8 @@ def _applied(deletes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [row for row in deletes if row["format"] == PUFFIN or row["content"] == EQUALITY]
 
 
-_NO_FILES = pa.table(
-    {
-        "path": pa.array([], pa.string()),
-        "format": pa.array([], pa.string()),
-        "size": pa.array([], pa.int64()),
-        "rows": pa.array([], pa.int64()),
-        "spec_id": pa.array([], pa.int32()),
-        "partition": pa.array([], pa.string()),
-        "sequence_number": pa.array([], pa.int64()),
-        "deletes": pa.array([], pa.string()),
-    }
+_NO_FILES = (
+    FILE_SCHEMA.empty_table().select(list(IDENTITY)).append_column("deletes", pa.array([], pa.string()))
 )
 
 

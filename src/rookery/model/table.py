@@ -22,6 +22,11 @@ class Field:
         """The names to walk down from the top of the table."""
         return self.path or tuple(self.name.split("."))
 
+    @property
+    def nested(self) -> bool:
+        """Whether it stands in a struct, a list or a map: where that is null, it is null too."""
+        return len(self.parts) > 1
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

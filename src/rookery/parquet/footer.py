@@ -45,8 +45,11 @@ FIRST_READ = 64 << 10  # the footers of most files are shorter
 _MAX_FOOTER = 1 << 30
 
 
-def read_footer(source: Source, size: int | None = None) -> Footer:
-    """Read a footer with one range read, or two if it is long."""
+def read_footer(source: Source, size: int | None = None, rows: int | None = None) -> Footer:
+    """Read a footer with one range read, or two if it is long.
+
+    A file that has not as many *rows* as the table's metadata says is not the one that was committed.
+    """
     size = source.size if size is None else size
     if size < len(MAGIC) + _TAIL.size:
         raise ParquetError(Place(source.name), "a Parquet file", f"{size} bytes")
@@ -64,4 +67,8 @@ def read_footer(source: Source, size: int | None = None) -> Footer:
         start = end - length
     at = end - length - start
     with damaged(Place(source.name, end - length), "Parquet metadata"):
-        return parse_metadata(Cursor(data[at : at + length]).struct())
+        footer = parse_metadata(Cursor(data[at : at + length]).struct())
+    found = sum(group.rows for group in footer.row_groups)
+    if rows is not None and found != rows:
+        raise ParquetError(Place(source.name), f"{rows} rows, as the table's metadata says", f"{found} rows")
+    return footer

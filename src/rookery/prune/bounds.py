@@ -30,7 +30,7 @@ class Bounds:
 
     lower: pa.Array
     upper: pa.Array
-    values: NDArray[np.int64]  # nulls and NaN included
+    values: NDArray[np.int64]  # one a row, nulls and NaN included
     nulls: NDArray[np.int64]
     nans: NDArray[np.int64]
 

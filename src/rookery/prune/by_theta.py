@@ -89,4 +89,4 @@ def _verdict(
         if files is None:
             return everything
         found |= files
-    return found[place.ordinals]
+    return found[place.ordinals] | ~pruning.files.sketched_whole[place.numbers]

@@ -19,7 +19,7 @@ from rookery.prune.kept import Kept
 from rookery.store import Index, Segment, State, Store
 from rookery.store.live import Live, live_files
 from rookery.store.state import read_state
-from rookery.store.zone_map import FILE_COLUMNS, ZoneMap, column_of
+from rookery.store.zone_map import FILE_COLUMNS, ZoneMap, column_of, proven
 from rookery.tables.iceberg import IcebergTable
 
 log = logging.getLogger(__name__)
@@ -144,6 +144,16 @@ class FileSet:
             found[place.numbers] = True
         return found
 
+    @cached_property
+    def sketched_whole(self) -> NDArray[np.bool_]:
+        """Of which files the distinct values are known of every row that may be live.
+
+        Those of a file with deletes are of the rows that were left then; deletes may be taken back.
+        """
+        if self.live.same_deletes:
+            return np.ones(len(self), bool)
+        return np.asarray(pc.equal(self.files["deletes"], "").to_numpy(), bool)
+
     def opening_cost(self) -> int:
         """How much was read to know the files, if nobody has asked before: what is kept costs once."""
         unpaid, self._unpaid = self._unpaid, 0
@@ -160,7 +170,7 @@ class FileSet:
 
     def bounds(self, field: Field) -> Bounds:
         """Return between what a column's values lie in each file."""
-        key = (field.id, field.type)
+        key = (field.id, field.type)  # whether it is nested never changes
         if key not in self._bounds:
             parts = [
                 _taken(self.segment(place.segment).zone_column(field.id), place.ordinals)
@@ -168,7 +178,7 @@ class FileSet:
             ]
             fresh = self._fresh_zone
             parts.append(column_of(self._fresh, field.id) if fresh is None else fresh.column(field.id))
-            self._bounds[key] = _bounds(field.type, pa.concat_tables(parts))
+            self._bounds[key] = _bounds(field.type, proven(field, pa.concat_tables(parts), self.files))
         return self._bounds[key]
 
 
@@ -206,7 +216,7 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
         key = f"{store.path(name)}@{snapshot.id}"
 
         def build(state: State = state) -> FileSet:
-            # Along the line of ancestors deletes only grow, so what a state says of a file still bounds it.
+            # What is known of all rows of a file holds whatever its deletes are by now.
             grown = state.index.snapshot_id in ancestors
             return FileSet(
                 store, state, live_files(table, snapshot, state, decode_all=False, whatever_deletes=grown)

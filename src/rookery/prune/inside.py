@@ -54,6 +54,15 @@ _PLAIN = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as the table's metadata describes it."""
+
+    identity: str  # what makes it the same file; another may have its path
+    size: int
+    rows: int
+
+
 @dataclass(slots=True)
 class Group:
     """A row group that is left: its number, and which of its rows may match (None: all)."""
@@ -66,26 +75,29 @@ class Group:
 class Inside:
     """What is left of a file."""
 
+    file: StoredFile
     footer: Footer
     leaves: Mapping[int, ParquetLeaf]
     groups: list[Group]
     notes: list[str] = field(default_factory=list)
 
 
-def open_footer(source: Source, size: int) -> Footer:
+def open_footer(source: Source, file: StoredFile) -> Footer:
     """Return a file's footer; data files never change, so it is read once."""
-    return _FOOTERS.get(f"{source.name}#{size}", lambda: read_footer(source, size))
+    return _FOOTERS.get(file.identity, lambda: read_footer(source, file.size, file.rows))
 
 
-def row_groups(source: Source, size: int, predicate: Predicate, answered: Collection[int] = ()) -> Inside:
+def row_groups(
+    source: Source, file: StoredFile, predicate: Predicate, answered: Collection[int] = ()
+) -> Inside:
     """Return the row groups of a file that may match.
 
     Of columns that are *answered* (by field id) an index has said that the file may hold the values.
     """
-    footer = open_footer(source, size)
+    footer = open_footer(source, file)
     leaves = {leaf.field_id: leaf for leaf in footer.leaves if leaf.field_id is not None}
     everything = [Group(number) for number in range(len(footer.row_groups))]
-    inside = Inside(footer, leaves, everything)
+    inside = Inside(file, footer, leaves, everything)
     if not leaves:
         inside.notes.append("a file without field ids is read whole")
         return inside
@@ -130,6 +142,8 @@ def _bounds(
     nulls: NDArray[np.int64],
 ) -> Bounds:
     nans = np.full(len(rows), UNKNOWN if is_float(column.type) else 0, np.int64)
+    if column.nested:  # not every writer counts the rows whose struct is null
+        nulls = np.where(nulls == rows, nulls, UNKNOWN)
     ends = [_typed(column.type, stored, values) for values in (lower, upper)]
     return Bounds(ends[0], ends[1], rows, nulls, nans)
 
@@ -245,7 +259,7 @@ def page_indexes(
 ) -> list[PageIndex | None]:
     """Return the page indexes of some leaves in a row group; None where there is none that can be used."""
     chunks = [inside.footer.row_groups[group.number].chunks[leaf.index] for leaf in leaves]
-    key = f"{source.name}#{group.number}#{[leaf.index for leaf in leaves]}"
+    key = f"{inside.file.identity}#{group.number}#{[leaf.index for leaf in leaves]}"
     try:
         return _PAGE_INDEXES.get(key, lambda: read_page_indexes(source, chunks))
     except RookeryError as error:

@@ -15,7 +15,7 @@ from pyiceberg.types import NestedField, PrimitiveType
 from rookery.model import Field, Predicate, StorageError, leaves_of
 from rookery.parquet import FIRST_READ, read_columns, read_row_group
 from rookery.parquet import Leaf as ParquetLeaf
-from rookery.prune.inside import Group, Inside, page_indexes, pages, row_groups
+from rookery.prune.inside import Group, Inside, StoredFile, page_indexes, pages, row_groups
 from rookery.prune.rows import true_rows
 from rookery.read.deletes import NOTHING, Deleted, matches
 from rookery.read.nested import project
@@ -41,12 +41,17 @@ class FileRead:
     """A file to read."""
 
     path: str
-    size: int
+    stored: StoredFile
     format: str
     constants: Mapping[int, Any]  # what its partition says of columns that it may lack
     deleted: Deleted = NOTHING
     rows: NDArray[np.int64] | None = None  # as far as an index knows: the only rows that may match
     answered: frozenset[int] = frozenset()  # columns of which an index has said that values may be here
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.stored.size
 
 
 @dataclass(slots=True)
@@ -81,7 +86,7 @@ def _matching(
     with open_source(file.path, request.io_properties) as opened:
         source = TailSource(opened, file.size, FIRST_READ)
         try:
-            inside = row_groups(source, file.size, request.predicate, file.answered)
+            inside = row_groups(source, file.stored, request.predicate, file.answered)
             if not inside.leaves and inside.footer.leaves:
                 raise StorageError(
                     f"{shown(file.path)} has no field ids", hint="use table.scan(spark, …), which maps names"
@@ -176,8 +181,7 @@ class GroupReading:
             known = self._request.fields.get(number)  # None: dropped since, though deletes by it still hold
             target = pa.null() if known is None else arrow_type(self._request.schema.find_type(number))
             if leaves[number] is None:
-                found_value = None if known is None else self._constant(number)
-                array = constant(found_value, target, len(rows))
+                array = self._absent(number, known, target, rows)
             else:
                 held, values = self._held[number]
                 same = len(held) == len(rows)
@@ -203,11 +207,22 @@ class GroupReading:
                 values = values.take(pa.array(rows))
             self._held[number] = (rows, values)
 
-    def _constant(self, field_id: int) -> Any:
-        """What a column that the file lacks has in every row."""
+    def _absent(
+        self, field_id: int, known: Field | None, target: pa.DataType, rows: NDArray[np.int64]
+    ) -> pa.Array:
+        """A column that the file lacks: what its partition says, its default, or null."""
+        if known is None:
+            return constant(None, target, len(rows))
         if field_id in self._file.constants:
-            return self._file.constants[field_id]
-        return self._request.schema.find_field(field_id).initial_default
+            return constant(self._file.constants[field_id], target, len(rows))
+        default = self._request.schema.find_field(field_id).initial_default
+        if default is None or not known.nested:
+            return constant(default, target, len(rows))
+        (root,) = (field for field in self._request.schema.fields if field.name == known.parts[0])
+        found = self._nested(root, rows)
+        for name in known.parts[1:]:  # where a struct is null, its fields are null, not their defaults
+            found = found.flatten()[found.type.get_field_index(name)]
+        return found
 
     def _nested(self, column: NestedField, rows: NDArray[np.int64]) -> pa.Array:
         """A struct, list or map: its row group is read whole, and brought into the table's schema by ids."""

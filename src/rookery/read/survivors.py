@@ -13,6 +13,7 @@ from pyiceberg.transforms import IdentityTransform
 from rookery.model import leaves_of
 from rookery.prune.by_theta import wanted_values
 from rookery.prune.cascade import Pruning
+from rookery.prune.inside import StoredFile
 from rookery.prune.kept import Kept
 from rookery.prune.partitions import in_form
 from rookery.read.deletes import NOTHING, DeleteReader
@@ -20,6 +21,7 @@ from rookery.read.file import FileRead
 from rookery.store import IndexKind
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.deletes import deletes_by_file
+from rookery.tables.iceberg.files import identities
 
 _DELETES: Kept[Any] = Kept(16)
 
@@ -38,14 +40,16 @@ def survivors(pruning: Pruning, io_properties: Mapping[str, str]) -> list[FileRe
     return [
         FileRead(
             file["path"],
-            file["size"],
+            StoredFile(identity, file["size"], file["rows"]),
             file["format"],
             constants.of(file["spec_id"], file["partition"]),
             reader.deleted(file["path"], attached[place]) if place in attached else NOTHING,
             rows.get(int(number)),
             answered,
         )
-        for place, (number, file) in enumerate(zip(numbers, left.to_pylist(), strict=True))
+        for place, (number, identity, file) in enumerate(
+            zip(numbers, identities(left).to_pylist(), left.to_pylist(), strict=True)
+        )
     ]
 
 
@@ -54,7 +58,7 @@ def attached_deletes(pruning: Pruning, left: Any) -> dict[int, list[Mapping[str,
     manifests = pruning.files.live.deletes
     if not manifests:
         return {}
-    key = "\n".join(manifest.manifest_path for manifest in manifests)
+    key = "\n".join(manifest.identity for manifest in manifests)
     deletes = _DELETES.get(key, lambda: read_files(pruning.table.io, manifests))
     return deletes_by_file(left, deletes, pruning.table.unpartitioned_specs)
 

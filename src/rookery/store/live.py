@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,19 +14,17 @@ from rookery.model import Snapshot
 from rookery.store.state import State
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.deletes import attached_deletes
-from rookery.tables.iceberg.files import is_data
+from rookery.tables.iceberg.files import SEPARATOR, identities, is_data
 from rookery.tables.iceberg.manifest_list import Manifest
 
 
-def file_keys(paths: Sequence[str], deletes: Sequence[str]) -> pa.Array:
-    """Return the keys by which files are known: sixteen bytes of a path and its deletes."""
+def file_keys(files: pa.Table) -> pa.Array:
+    """Return the keys by which files are known: sixteen bytes of what each is, and of its deletes."""
+    deletes = files["deletes"].combine_chunks().cast(pa.large_string())
+    named = pc.binary_join_element_wise(identities(files), deletes, SEPARATOR)
     digest = hashlib.blake2b
     return pa.array(
-        [
-            digest(f"{path}\0{attached}".encode(), digest_size=16).digest()
-            for path, attached in zip(paths, deletes, strict=True)
-        ],
-        pa.binary(16),
+        [digest(name.encode(), digest_size=16).digest() for name in named.to_pylist()], pa.binary(16)
     )
 
 
@@ -51,16 +48,17 @@ class Live:
     manifests: tuple[Manifest, ...]  # of data
     deletes: tuple[Manifest, ...]
     known: int  # how many manifests of data were not decoded
+    same_deletes: bool  # whether every carried file has the deletes that it had in the state
 
     @property
     def data_manifests(self) -> tuple[str, ...]:
-        """The paths of the manifests of data."""
-        return tuple(manifest.manifest_path for manifest in self.manifests)
+        """What identifies the manifests of data."""
+        return tuple(manifest.identity for manifest in self.manifests)
 
     @property
     def delete_manifests(self) -> tuple[str, ...]:
-        """The paths of the manifests of deletes."""
-        return tuple(manifest.manifest_path for manifest in self.deletes)
+        """What identifies the manifests of deletes."""
+        return tuple(manifest.identity for manifest in self.deletes)
 
 
 def live_files(
@@ -74,24 +72,25 @@ def live_files(
     """Compare a snapshot with a state. *decode_all* reads every manifest, as when old files are read anew.
 
     With *whatever_deletes*, files in manifests that the state knows are carried though their deletes may be
-    others by now: good enough for whoever asks what a file may hold at most.
+    others by now (`same_deletes` is false then): good enough for whoever asks what all its rows hold.
     """
     manifests = table.manifests(snapshot)
     data = [manifest for manifest in manifests if is_data(manifest)]
     deletes = [manifest for manifest in manifests if not is_data(manifest)]
-    delete_paths = {manifest.manifest_path for manifest in deletes}
+    listed_deletes = {manifest.identity for manifest in deletes}
     known: dict[str, int] = {}
-    same_deletes = state is not None and delete_paths == set(state.index.delete_manifests)
+    same_deletes = state is not None and listed_deletes == set(state.index.delete_manifests)
     if state is not None and not decode_all and (same_deletes or whatever_deletes):
-        known = {path: number for number, path in enumerate(state.index.data_manifests)}
-    fresh = [manifest for manifest in data if manifest.manifest_path not in known]
+        known = {identity: number for number, identity in enumerate(state.index.data_manifests)}
+    fresh = [manifest for manifest in data if manifest.identity not in known]
     decoded = read_files(table.io, fresh)
     applied = read_files(table.io, deletes if decoded.num_rows else [])
     attached = attached_deletes(decoded, applied, table.unpartitioned_specs)
     decoded = decoded.append_column("deletes", pa.array(attached, pa.string()))
-    keys = file_keys(decoded["path"].to_pylist(), attached)
-    places = {manifest.manifest_path: number for number, manifest in enumerate(data)}
-    listed = np.array([places[path] for path in decoded["manifest"].to_pylist()], np.int32)
+    keys = file_keys(decoded)
+    by_path = {manifest.manifest_path: number for number, manifest in enumerate(data)}
+    listed = np.array([by_path[path] for path in decoded["manifest"].to_pylist()], np.int32)
+    places = {manifest.identity: number for number, manifest in enumerate(data)}
     carried, now_in = _carry(state, known, places, keys, listed)
     removed = 0 if state is None else state.files.num_rows - len(carried)
     all_decoded = len(fresh) == len(data)
@@ -109,6 +108,7 @@ def live_files(
         tuple(data),
         tuple(deletes),
         len(data) - len(fresh),
+        same_deletes or not known,
     )
 
 
@@ -123,8 +123,8 @@ def _carry(
     if state is None:
         return np.empty(0, np.int64), np.empty(0, np.int32)
     moved = np.full(len(state.index.data_manifests), -1, np.int32)
-    for path, number in known.items():
-        moved[number] = places.get(path, -1)
+    for identity, number in known.items():
+        moved[number] = places.get(identity, -1)
     was_in = state.files["manifest"].to_numpy()
     now_in = moved[was_in] if len(moved) else np.full(len(was_in), -1, np.int32)
     if len(keys):

@@ -28,14 +28,14 @@ FILES_V1 = "rookery-files-v1"
 PREFIX = "state-"
 SUFFIX = ".puffin"
 _NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
-VERSION = 2
-_UNSURE_OF_IMPORTS = 1  # the version that took files without field ids to lack every later column
+VERSION = 2  # in 1 files were known by path and deletes alone, and manifests by path
+_OLDER = (1,)
 NO_COLUMN_IS_YOUNGER = 2**31 - 1
 _INDEX_WINDOW = 16 << 10  # from the end: the footer, the index, and some hundred files
 
 FILES_SCHEMA = pa.schema(
     [
-        ("key", pa.binary(16)),  # of the file's path and its deletes
+        ("key", pa.binary(16)),  # of what the file is and of its deletes
         ("segment", pa.int32()),
         ("ordinal", pa.int16()),
         ("manifest", pa.int32()),  # in the list of data manifests
@@ -109,7 +109,7 @@ class StateIndex:
     timestamp_ms: int
     last_column_id: int
     segments: tuple[SegmentEntry, ...]
-    data_manifests: tuple[str, ...]
+    data_manifests: tuple[str, ...]  # by their identity
     delete_manifests: tuple[str, ...]
     types: Mapping[int, str]  # of the columns collected, as they were typed then
     rows: RowIndex | None = None
@@ -202,7 +202,11 @@ def write_state(location: str, state: State, io_properties: Mapping[str, str]) -
 def read_state(
     what: Readable, io_properties: Mapping[str, str] | None = None, *, sketches: bool = True
 ) -> State:
-    """Read a state, checking that its parts fit together; without *sketches*, only its index and files."""
+    """Read a state, checking that its parts fit together; without *sketches*, only its index and files.
+
+    One of an older version knows no file, as it cannot tell a file from another of the same name; what it
+    declares (indexes, column groups, row statistics) still holds.
+    """
     window = None if sketches else _INDEX_WINDOW
     with open_puffin(what, properties=io_properties, footer_size=window) as reader:
         place = Place(reader.source.name)
@@ -212,11 +216,13 @@ def read_state(
     by_type = {blob.type: payload for blob, payload in payloads}
     try:
         index = msgspec.json.decode(by_type[INDEX_V1], type=StateIndex)
+        if index.version in _OLDER:
+            return _declarations(index, read)
         files = decode_table(by_type[FILES_V1])
     except (KeyError, msgspec.MsgspecError, UnicodeDecodeError, pa.ArrowException, OSError) as error:
         raise StateError(place, "a state's index and files", repr(error)) from error
     _check(index, files, place)
-    state = State(
+    return State(
         index,
         files,
         _decoded(payloads, TABLE_THETA_V1, ThetaSketch.decode, place),
@@ -224,26 +230,19 @@ def read_state(
         _decoded(payloads, TOP_K_V1, Frequent.decode, place),
         read,
     )
-    return _without_unsure(state) if index.version == _UNSURE_OF_IMPORTS else state
 
 
-def _without_unsure(state: State) -> State:
-    """Return a state of version 1 without what may be wrong in it; the next analysis collects that again.
-
-    Column groups lacked rows of columns with a default, row statistics lacked files without field ids, and
-    such files were taken to lack columns that came after them.
-    """
-    segments = tuple(
-        replace(
-            entry,
-            field_ids=tuple(number for number in entry.field_ids if number > 0),
-            last_column_id=NO_COLUMN_IS_YOUNGER,
-        )
-        for entry in state.index.segments
+def _declarations(index: StateIndex, bytes_read: int) -> State:
+    bare = replace(
+        index,
+        segments=(),
+        data_manifests=(),
+        delete_manifests=(),
+        types={number: kind for number, kind in index.types.items() if number < 0},  # column groups
+        rows=index.rows and replace(index.rows, rows_seen=0, rows_gone=0),
+        version=VERSION,
     )
-    thetas = {number: sketch for number, sketch in state.thetas.items() if number > 0}
-    index = replace(state.index, segments=segments, version=VERSION)
-    return replace(state, index=index, thetas=thetas, quantiles={}, frequent={})
+    return State(bare, FILES_SCHEMA.empty_table(), bytes_read=bytes_read)
 
 
 def read_index(what: Readable, io_properties: Mapping[str, str] | None = None) -> StateIndex:
@@ -272,7 +271,7 @@ def _decoded(
 
 
 def _check(index: StateIndex, files: pa.Table, place: Place) -> None:
-    if index.version not in (VERSION, _UNSURE_OF_IMPORTS):
+    if index.version != VERSION:
         raise StateError(place, f"version {VERSION}", str(index.version))
     if files.schema != FILES_SCHEMA:
         raise StateError(place, "the columns of the live files", str(files.schema.names))

@@ -77,7 +77,7 @@ class Store:
     def newest(self, preferred: Sequence[int], *, sketches: bool = True) -> Iterator[tuple[str, State]]:
         """Yield the readable states, best first: of *preferred* snapshots in their order, then others.
 
-        Files are known by path and deletes, which do not change; so a state of any snapshot serves as a base.
+        Files are known by what they are and by their deletes; so a state of any snapshot serves as a base.
         """
         for name in self.ranked(preferred):
             try:
@@ -198,7 +198,7 @@ class Store:
             if not left:
                 break
             try:
-                entries = read_state(self.path(name), self.io_properties, sketches=False).index.segments
+                entries = read_index(self.path(name), self.io_properties).segments  # of any version
             except RookeryError as error:
                 log.warning("segments are kept, as a state cannot be read: %s", error)
                 return []

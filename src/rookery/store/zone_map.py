@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-FILE_COLUMNS = ("path", "format", "size", "rows", "spec_id", "partition", "sequence_number", "deletes")
-"""What is kept of a file as a whole: the columns of `FILE_SCHEMA` that matter, and its deletes."""
+from rookery.model import Field
+from rookery.tables.iceberg.files import IDENTITY
+
+FILE_COLUMNS = (*IDENTITY, "deletes")
+"""What is kept of a file as a whole: what makes it the same file, and its deletes."""
 
 COLUMN_SCHEMA = pa.schema(
     [
@@ -23,6 +27,7 @@ COLUMN_SCHEMA = pa.schema(
 )
 """What is kept of a column of each file; null where the manifest does not say."""
 
+_NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
 _MAPS = ("column_sizes", "value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")
 
 
@@ -74,6 +79,31 @@ class ZoneMap:
 def nothing_known(files: int) -> pa.Table:
     """Return a column of which nothing is known."""
     return pa.table([pa.nulls(files, field.type) for field in COLUMN_SCHEMA], schema=COLUMN_SCHEMA)
+
+
+def proven(field: Field, column: pa.Table, files: pa.Table) -> pa.Table:
+    """Return what the metrics of a column prove, with a row for each of *files*; what they do not is null.
+
+    - A file has as many values as rows. A writer that counts otherwise has left rows out.
+    - Rows whose struct is null are null in its fields too, but not every writer counts those: Iceberg's ORC
+      does not, nor does its Parquet for floats. So nulls in structs are counted only where all rows are.
+    - Writers of ORC have given microseconds for the bounds of nanoseconds.
+
+    In lists and maps a row has any number of values: their counts are returned as they are.
+    """
+    if field.repeated:
+        return column
+    rows, nulls = files["rows"].combine_chunks(), column["nulls"].combine_chunks()
+    whole = pc.equal(column["values"].combine_chunks(), rows)
+    believed = pc.equal(nulls, rows) if field.nested else pc.fill_null(whole, True)
+    said = {
+        "values": rows,
+        "nulls": pc.if_else(pc.fill_null(believed, False), nulls, None),
+    }
+    if field.type in _NANOSECONDS:
+        other = pc.not_equal(files["format"].combine_chunks(), "orc")
+        said |= {end: pc.if_else(other, column[end].combine_chunks(), None) for end in ("lower", "upper")}
+    return pa.table([said.get(name, column[name]) for name in COLUMN_SCHEMA.names], schema=COLUMN_SCHEMA)
 
 
 def column_of(listed: pa.Table, field_id: int) -> pa.Table:

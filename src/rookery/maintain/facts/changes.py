@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from rookery.collect.summary import first_of_each
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
-from rookery.tables.iceberg import read_files
+from rookery.tables.iceberg import FILE_SCHEMA, read_files
 from rookery.tables.iceberg.deletes import attached_deletes
-from rookery.tables.iceberg.files import is_data
+from rookery.tables.iceberg.files import IDENTITY, identities, is_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """What separates two sets of files: path, rows and spec of those that came, and of those that went."""
+    """What separates two sets of files: those that came, and those that went, by what identifies them."""
 
     fresh: pa.Table
     gone: pa.Table
@@ -50,8 +50,7 @@ class Difference:
     def changes(self) -> Changes:
         """Count it."""
         fresh, gone = self.fresh, self.gone
-        same = pc.is_in(fresh["path"], value_set=gone["path"].combine_chunks())
-        back = pc.is_in(gone["path"], value_set=fresh["path"].combine_chunks())
+        same, back = _among(fresh, gone), _among(gone, fresh)
         added, removed = fresh.filter(pc.invert(same)), gone.filter(pc.invert(back))
         return Changes(
             added.num_rows,
@@ -69,7 +68,7 @@ def since_state(survey: Survey) -> Difference:
     assert survey.fileset is not None
     assert survey.state is not None
     known = len(survey.fileset) - survey.fileset.fresh
-    fresh = survey.files.slice(known).select(["path", "rows", "spec_id"])
+    fresh = survey.files.slice(known).select(_NOTHING.column_names)
     gone = _gone(survey)
     covered = int(survey.numbers("rows")[:known].sum())
     specs = set(survey.files["spec_id"].slice(0, known).unique().to_pylist()) | set(
@@ -79,7 +78,7 @@ def since_state(survey: Survey) -> Difference:
 
 
 def _gone(survey: Survey) -> pa.Table:
-    """The state's files that do not live on as they were: path, rows and spec."""
+    """The state's files that do not live on as they were."""
     assert survey.fileset is not None
     assert survey.state is not None
     state, live = survey.state, survey.fileset.live
@@ -93,18 +92,15 @@ def _gone(survey: Survey) -> pa.Table:
             mine = np.unique(ordinals[segments == number]).astype(np.int64)
             parts.append(segment.files.select(_NOTHING.column_names).take(pa.array(mine)))
     found = pa.concat_tables(parts, promote_options="permissive")
-    return found.filter(
-        pa.array(first_of_each(found["path"].combine_chunks()))
-    )  # one may lie in two segments
+    return found.filter(pa.array(first_of_each(identities(found))))  # one may lie in two segments
 
 
-_NOTHING = pa.table(
-    {
-        "path": pa.array([], pa.string()),
-        "rows": pa.array([], pa.int64()),
-        "spec_id": pa.array([], pa.int32()),
-    }
-)
+_NOTHING = FILE_SCHEMA.empty_table().select(list(IDENTITY))
+
+
+def _among(files: pa.Table, others: pa.Table) -> pa.Array:
+    """Which of some files are among others, whatever their deletes."""
+    return pc.is_in(identities(files), value_set=identities(others))
 
 
 def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
@@ -112,16 +108,15 @@ def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
     table = survey.table
     old = [manifest for manifest in table.manifests(then) if is_data(manifest)]
     new = [manifest for manifest in survey.manifests if is_data(manifest)]
-    shared = {manifest.manifest_path for manifest in old} & {manifest.manifest_path for manifest in new}
+    shared = {manifest.identity for manifest in old} & {manifest.identity for manifest in new}
     before, after = (
-        read_files(table.io, [each for each in listed if each.manifest_path not in shared]).select(
+        read_files(table.io, [each for each in listed if each.identity not in shared]).select(
             _NOTHING.column_names
         )
         for listed in (old, new)
     )
-    stays = pc.is_in(after["path"], value_set=before["path"].combine_chunks())
-    left = pc.is_in(before["path"], value_set=after["path"].combine_chunks())
-    fresh, gone = after.filter(pc.invert(stays)), before.filter(pc.invert(left))
+    fresh = after.filter(pc.invert(_among(after, before)))
+    gone = before.filter(pc.invert(_among(before, after)))
     covered = survey.rows - int(pc.sum(fresh["rows"]).as_py() or 0)
     specs = {manifest.partition_spec_id for manifest in old}
     return Difference(fresh, gone, covered, frozenset(specs), _deleted_from(survey, then))
@@ -132,13 +127,13 @@ def _deleted_from(survey: Survey, then: Snapshot) -> int:
     table = survey.table
     listed = table.manifests(then)
     data, deletes = ([each for each in listed if is_data(each) is kind] for kind in (True, False))
-    now = {each.manifest_path for each in survey.manifests if not is_data(each)}
-    if now == {each.manifest_path for each in deletes}:
+    now = {each.identity for each in survey.manifests if not is_data(each)}
+    if now == {each.identity for each in deletes}:
         return 0
     before = read_files(table.io, data)
     were = attached_deletes(before, read_files(table.io, deletes), table.unpartitioned_specs)
-    at = pc.index_in(survey.files["path"], value_set=before["path"].combine_chunks())
-    changed = pc.not_equal(pa.array(were, pa.string()).take(at.combine_chunks()), survey.files["deletes"])
+    at = pc.index_in(identities(survey.files), value_set=identities(before))
+    changed = pc.not_equal(pa.array(were, pa.string()).take(at), survey.files["deletes"])
     return int(pc.sum(changed).as_py() or 0)
 
 

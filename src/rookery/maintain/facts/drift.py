@@ -24,6 +24,7 @@ from rookery.prune.bounds import Bounds
 from rookery.prune.forms import SUPPORTED, is_float
 from rookery.sketch import K
 from rookery.sketch.typing import SKETCHED, base_type
+from rookery.tables.iceberg.files import identities
 
 _DEVIATIONS = 3
 _FOREIGN_ERROR = _DEVIATIONS / math.sqrt(K)  # of sketches of the size that engines write
@@ -115,7 +116,7 @@ def drift_of(standing: Standing, *, uncounted: bool = True) -> list[Drift]:
     else:
         assert base.file is not None
         counted = {number: from_stated(stated) for number, stated in stated_ndvs(base.file).items()}
-        unread = unread_since_paths(survey, standing.difference)
+        unread = unread_since_snapshot(survey, standing.difference)
     said = changed_rows(survey, standing.since) if standing.on_line else None
     if said is not None:
         unread = replace(unread, rows_brought=said.brought, rows_taken=said.taken)
@@ -145,10 +146,10 @@ def unread_since_state(survey: Survey, difference: Difference, *, on_line: bool)
     return Unread(known, shrunk, whole, gone)
 
 
-def unread_since_paths(survey: Survey, difference: Difference) -> Unread:
-    """Tell files apart by the paths of the new ones; whatever has deletes may have lost rows since."""
-    fresh = difference.fresh["path"].combine_chunks()
-    known = ~np.asarray(pc.is_in(survey.files["path"], value_set=fresh).to_numpy(), bool)
+def unread_since_snapshot(survey: Survey, difference: Difference) -> Unread:
+    """Tell files apart by the new ones; whatever has deletes may have lost rows since."""
+    is_new = pc.is_in(identities(survey.files), value_set=identities(difference.fresh))
+    known = ~np.asarray(is_new.to_numpy(zero_copy_only=False), bool)
     whole = _whole(survey)
     deleted = _deleted_at_most(survey, np.flatnonzero(known & ~whole))
     gone = difference.rows_gone + int(deleted.sum())

@@ -1,13 +1,13 @@
 """Which deletes are attached to which data file.
 
-A file is known by its path and its deletes together: when its deletes change, it counts as changed.
+A file is known by itself and its deletes together: when its deletes change, it counts as changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,7 @@ def attached_deletes(data: pa.Table, deletes: pa.Table, unpartitioned: frozenset
     *unpartitioned* are the ids of the specs without fields, whose equality deletes hold for the whole table.
     """
     found = deletes_by_file(data, deletes, unpartitioned)
-    names = {
-        index: [f"{row['path']}@{row['content_offset'] or 0}" for row in rows]
-        for index, rows in found.items()
-    }
-    return [_digest(names[index]) if index in names else "" for index in range(data.num_rows)]
+    return [_digest(found[index]) if index in found else "" for index in range(data.num_rows)]
 
 
 def deletes_by_file(
@@ -38,7 +34,9 @@ def deletes_by_file(
     found: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
     if deletes.num_rows == 0:
         return found
-    paths = {path: index for index, path in enumerate(data["path"].to_pylist())}
+    paths: defaultdict[str, list[int]] = defaultdict(list)  # a file may be committed twice
+    for index, path in enumerate(data["path"].to_pylist()):
+        paths[path].append(index)
     sequence = data["sequence_number"].to_numpy()
     by_partition = _partitions(data)
     everything = np.arange(data.num_rows)
@@ -57,7 +55,7 @@ def _partitions(data: pa.Table) -> Mapping[tuple[int, str], NDArray[np.int64]]:
 
 def _reach(
     row: Mapping[str, object],
-    paths: Mapping[str, int],
+    paths: Mapping[str, Sequence[int]],
     sequence: NDArray[np.int64],
     by_partition: Mapping[tuple[int, str], NDArray[np.int64]],
     everything: NDArray[np.int64],
@@ -68,8 +66,7 @@ def _reach(
     assert isinstance(number, int)
     target = single_target(row)
     if target is not None:
-        index = paths.get(str(target))
-        return [index] if index is not None and sequence[index] <= number else []
+        return [index for index in paths.get(str(target), ()) if sequence[index] <= number]
     everywhere = row["content"] == _EQUALITY and row["spec_id"] in unpartitioned
     none = np.empty(0, np.int64)
     candidates = everything if everywhere else by_partition.get((row["spec_id"], row["partition"]), none)  # type: ignore[arg-type]
@@ -87,5 +84,10 @@ def single_target(row: Mapping[str, Any]) -> str | None:
     return lower.decode() if lower is not None and lower == upper else None
 
 
-def _digest(names: list[str]) -> str:
-    return hashlib.blake2b("\n".join(sorted(names)).encode(), digest_size=12).hexdigest()
+_IDENTITY = ("path", "content_offset", "content_size", "size", "rows", "sequence_number", "added_snapshot_id")
+
+
+def _digest(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A hash of what makes each delete file the same file."""
+    names = sorted("\0".join(str(row[name]) for name in _IDENTITY) for row in rows)
+    return hashlib.blake2b("\n".join(names).encode(), digest_size=12).hexdigest()

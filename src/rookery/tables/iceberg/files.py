@@ -36,6 +36,7 @@ FILE_SCHEMA = pa.schema(
         ("spec_id", pa.int32()),
         ("partition", pa.string()),  # JSON list of values in the order of the spec
         ("sequence_number", pa.int64()),
+        ("added_snapshot_id", pa.int64()),
         ("column_sizes", _COUNTS),
         ("value_counts", _COUNTS),
         ("null_counts", _COUNTS),
@@ -49,6 +50,19 @@ FILE_SCHEMA = pa.schema(
         ("manifest", pa.string()),
     ]
 )
+
+IDENTITY = (
+    "path",
+    "format",
+    "size",
+    "rows",
+    "spec_id",
+    "partition",
+    "sequence_number",
+    "added_snapshot_id",
+)
+"""The columns that together make a file the same file. Its path alone does not: names are used again, and
+the same file committed again has another data sequence number, so other deletes apply to it."""
 
 _FILE = Fields(
     (
@@ -70,7 +84,24 @@ _FILE = Fields(
         (145, Number("content_size")),
     )
 )
-_ENTRY = Fields(((0, Number("status", 8, required=True)), (3, Number("sequence_number")), (2, _FILE)))
+_ENTRY = Fields(
+    (
+        (0, Number("status", 8, required=True)),
+        (1, Number("added_snapshot_id")),
+        (3, Number("sequence_number")),
+        (2, _FILE),
+    )
+)
+
+
+SEPARATOR = pa.scalar("\0", pa.large_string())
+
+
+def identities(files: pa.Table) -> pa.Array:
+    """Return what makes each file the same file, its deletes aside, as one string a file."""
+    columns = [files[name].cast(pa.large_string()) for name in IDENTITY]
+    joined = pc.binary_join_element_wise(*columns, SEPARATOR, null_handling="replace", null_replacement="")
+    return joined.combine_chunks()
 
 
 def read_files(io: FileIO, manifests: Iterable[Manifest]) -> pa.Table:
@@ -135,7 +166,12 @@ class _Reading:
                 self._repeat([each.partition_spec_id for each in self._manifests]), pa.int32()
             ),
             "partition": self._partition(),
-            "sequence_number": self._sequence_number(),
+            "sequence_number": self._inherited(
+                "sequence_number", [m.sequence_number for m in self._manifests]
+            ),
+            "added_snapshot_id": self._inherited(
+                "added_snapshot_id", [m.added_snapshot_id or 0 for m in self._manifests]
+            ),
             "referenced_data_file": self._text("referenced_data_file"),
             "content_offset": columns.numbers("content_offset", pa.int64()),
             "content_size": columns.numbers("content_size", pa.int64()),
@@ -162,11 +198,10 @@ class _Reading:
         numbers = np.concatenate([np.empty(0, np.int64), *self._partition_of])
         return pa.array(list(self._partitions), pa.string()).take(pa.array(numbers))
 
-    def _sequence_number(self) -> pa.Array:
+    def _inherited(self, name: str, of_manifests: Sequence[int]) -> pa.Array:
         """What an entry lacks, it inherits from the manifest, whose commit added it."""
-        inherited = self._repeat([manifest.sequence_number for manifest in self._manifests])
-        own = self.columns.words("sequence_number")
-        return pa.array(np.where(self.columns.valid("sequence_number"), own, inherited), pa.int64())
+        own = self.columns.words(name)
+        return pa.array(np.where(self.columns.valid(name), own, self._repeat(of_manifests)), pa.int64())
 
     def _content(self) -> pa.Array:
         """What the first version of the format, which has no deletes, does not say is data."""

@@ -46,6 +46,14 @@ class Manifest:
     deleted_rows_count: int | None
     partitions: tuple[FieldSummary, ...]  # in the order of the spec, or none
 
+    @property
+    def identity(self) -> str:
+        """What makes it the same manifest.
+
+        Its files inherit sequence number and snapshot from it, and one manifest may be committed twice.
+        """
+        return f"{self.manifest_path}#{self.manifest_length}#{self.sequence_number}#{self.added_snapshot_id}"
+
 
 _SUMMARY = Fields(
     (
