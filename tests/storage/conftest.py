@@ -6,17 +6,14 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
+from tests.rest.s3_server import BUCKET, S3Server, serve_s3
 from tests.storage.conformance import Store
 from tests.storage.web import Web, serve
 
 KEY_ID = "rookery-key-id"
 SECRET = "rookery-secret-key"
-REGION = "eu-central-1"
-BUCKET = "rookery"
 
 
 @pytest.fixture(scope="session")
@@ -35,32 +32,20 @@ def web(_web: Web) -> Web:
 
 
 @pytest.fixture(scope="session")
-def s3_properties() -> Iterator[Mapping[str, str]]:
-    """A real S3 server, described as a catalog would describe it."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield {
-        "s3.endpoint": f"http://{host}:{port}",
-        "s3.access-key-id": KEY_ID,
-        "s3.secret-access-key": SECRET,
-        "s3.region": REGION,
-        "s3.force-virtual-addressing": "false",
-    }
-    server.stop()
+def s3_server() -> Iterator[S3Server]:
+    with serve_s3() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def s3_client(s3_properties: Mapping[str, str]) -> Any:
-    client = boto3.client(
-        "s3",
-        endpoint_url=s3_properties["s3.endpoint"],
-        aws_access_key_id=KEY_ID,
-        aws_secret_access_key=SECRET,
-        region_name=REGION,
-    )
-    client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
-    return client
+def s3_properties(s3_server: S3Server) -> Mapping[str, str]:
+    """A real S3 server, described as a catalog would describe it."""
+    return s3_server.admit(KEY_ID, SECRET)
+
+
+@pytest.fixture(scope="session")
+def s3_client(s3_server: S3Server) -> Any:
+    return s3_server.client()
 
 
 @pytest.fixture

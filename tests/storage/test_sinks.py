@@ -16,7 +16,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from rookery.model import StorageError
 from rookery.storage import BytesSink, Sink, create_sink, list_files
-from rookery.storage.remote import OutputFileSink
+from rookery.storage.remote import FileIOSink
 from tests.storage.conformance import DATA, SUFFIXES, ListConformance, SinkConformance, Store, fill, spoil
 from tests.storage.web import Web
 
@@ -78,18 +78,20 @@ class TestOutputFile(SpooledConformance):
         return _local_store(tmp_path, "file://")
 
     def sink(self, store: Store, name: str, *, overwrite: bool = False) -> Sink:
-        io = PyArrowFileIO()
-        return OutputFileSink(io.new_output(store.address(name)), overwrite=overwrite, io=io)
+        return FileIOSink(store.address(name), {}, overwrite=overwrite, io_of=lambda *_: PyArrowFileIO())
 
 
 class _Unreliable:
-    """An `OutputFile` and its `FileIO` that fail where they are told to."""
+    """A `FileIO` and its `OutputFile` that fail where they are told to."""
 
     location = "s3://bucket/out.bin"
 
     def __init__(self, *, fails_at: str) -> None:
         self.fails_at = fails_at
         self.deleted: list[str] = []
+
+    def new_output(self, location: str) -> _Unreliable:
+        return self
 
     def create(self, overwrite: bool) -> _Unreliable:
         self._fail("create")
@@ -116,7 +118,7 @@ class _Unreliable:
 def test_torso_of_a_failed_upload_is_taken_away(step: str) -> None:
     store: Any = _Unreliable(fails_at=step)
     with pytest.raises(StorageError, match="the network is gone"):
-        fill(OutputFileSink(store, overwrite=False, io=store))
+        fill(FileIOSink(store.location, {}, overwrite=False, io_of=lambda *_: store))
     assert store.deleted == [store.location]
 
 
@@ -124,7 +126,7 @@ def test_upload_that_never_began_deletes_nothing() -> None:
     # What is there under that name is somebody else's, or the file that was to be replaced.
     store: Any = _Unreliable(fails_at="create")
     with pytest.raises(StorageError, match="the network is gone"):
-        fill(OutputFileSink(store, overwrite=True, io=store))
+        fill(FileIOSink(store.location, {}, overwrite=True, io_of=lambda *_: store))
     assert store.deleted == []
 
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TypeVar
 
 from pyiceberg.io import load_file_io
 
 from rookery.api.lake import Lake
-from rookery.model import Check, Outcome, RookeryError, UsageError, findings
-from rookery.spark import find_java, spark_catalog
-from rookery.tables import redact
+from rookery.model import CatalogError, Check, Outcome, RookeryError, UsageError, findings
+from rookery.spark import find_java, hidden_stores, spark_catalog
+from rookery.storage import STORE_HINT, shown
+from rookery.tables import configured, redact, resolve
 
+T = TypeVar("T")
+_SECONDS = 20.0  # that a catalog or a store is waited for
 _OLDEST_PYTHON = (3, 11)
 _SPARK = "4.1"
 _IVY_JARS = Path(".ivy2.5.2") / "jars"
@@ -27,10 +33,13 @@ _RULES = {
     "spark": f"PySpark {_SPARK}",
     "jars": "Iceberg's jars at hand",
     "catalog": "the catalog answers",
+    "read": "its tables can be read",
     "write": "the warehouse can be written to",
+    "others": "the other configured catalogs answer, and their tables can be read",
 }
 _HINTS = {
     "catalog": "check the catalog's uri and that its server runs",
+    "read": STORE_HINT,
     "write": "check the warehouse's address, its permissions and the credentials",
 }
 
@@ -72,7 +81,11 @@ def _spark(lake: Lake) -> Check:
 
 
 def _jars(lake: Lake) -> Check:
-    packages = spark_catalog(lake.config).packages
+    try:
+        stores = _within(_SECONDS, lambda: hidden_stores(lake.config))
+    except CatalogError:  # of which the next check tells
+        stores = frozenset()
+    packages = spark_catalog(lake.config, stores).packages
     folder = Path.home() / _IVY_JARS
     missing = [package for package in packages if not (folder / _jar_name(package)).exists()]
     if missing:
@@ -87,13 +100,54 @@ def _jar_name(package: str) -> str:
 
 
 def _catalog(lake: Lake) -> Check:
-    count = len(lake.catalog.list_namespaces())
+    count = len(_within(_SECONDS, lake.catalog.list_namespaces))
     return Check(
         "catalog",
         _RULES["catalog"],
         Outcome.OK,
         f"'{lake.name}' ({lake.config.type.value}), {count} namespaces",
     )
+
+
+def _read(lake: Lake) -> Check:
+    """Read what every other command begins with: a table's manifest list, and what lies beside the table."""
+    name = _within(_SECONDS, lambda: next(lake.tables(), None))
+    if name is None:
+        return Check("read", _RULES["read"], Outcome.NOTE, f"'{lake.name}' has no table yet")
+    table, store = _within(_SECONDS, lambda: lake.open(name))
+    snapshot = table.snapshot()
+    _within(_SECONDS, lambda: (table.manifests(snapshot) if snapshot else (), store.listing()))
+    return Check("read", _RULES["read"], Outcome.OK, f"{name} at {shown(table.location)}")
+
+
+def _others(lake: Lake) -> list[Check]:
+    """The other catalogs that are configured, each in a line of its own."""
+    checks = []
+    for name in sorted(set(configured()) - {lake.name.lower()}):
+        found = [_run_one(each, Lake(resolve(name))) for each in ("catalog", "read")]
+        worst = next((check for check in found if check.outcome is Outcome.FINDING), found[-1])
+        checks.append(replace(worst, subject=name, rule=_RULES["others"]))
+    return checks
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """Call something that may wait on the network for longer than anybody who asks for a diagnosis would."""
+    answers: SimpleQueue[T | Exception] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(call())
+        except Exception as error:  # noqa: BLE001  # raised again below, where somebody waits for it
+            answers.put(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except Empty:
+        raise CatalogError(f"no answer within {seconds:g} s", hint=STORE_HINT) from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _write(lake: Lake) -> Check:
@@ -103,20 +157,26 @@ def _write(lake: Lake) -> Check:
             "write", _RULES["write"], Outcome.NOTE, "its place is known to the catalog's server only"
         )
     probe = f"{warehouse.rstrip('/')}/.rookery-doctor-{uuid.uuid4().hex}"
-    io = load_file_io(dict(lake.properties), probe)
-    with io.new_output(probe).create() as stream:
-        stream.write(b"Rookery was here\n")
-    io.delete(probe)
+    _within(_SECONDS, lambda: _try_writing(probe, lake.properties))
     return Check("write", _RULES["write"], Outcome.OK, redact(warehouse))
 
 
-CHECKS: Mapping[str, Callable[[Lake], Check]] = {
+def _try_writing(probe: str, properties: Mapping[str, str]) -> None:
+    io = load_file_io(dict(properties), probe)
+    with io.new_output(probe).create() as stream:
+        stream.write(b"Rookery was here\n")
+    io.delete(probe)
+
+
+CHECKS: Mapping[str, Callable[[Lake], Check | list[Check]]] = {
     "python": _python,
     "java": _java,
     "spark": _spark,
     "jars": _jars,
     "catalog": _catalog,
+    "read": _read,
     "write": _write,
+    "others": _others,
 }
 
 
@@ -125,14 +185,20 @@ def doctor(lake: Lake, only: tuple[str, ...] = ()) -> DoctorReport:
     unknown = [name for name in only if name not in CHECKS]
     if unknown:
         raise UsageError(f"there is no check '{unknown[0]}'", hint=f"the checks are {', '.join(CHECKS)}")
-    return DoctorReport(tuple(_run(name, lake) for name in only or CHECKS))
+    return DoctorReport(tuple(check for name in only or CHECKS for check in _run(name, lake)))
 
 
-def _run(name: str, lake: Lake) -> Check:
+def _run_one(name: str, lake: Lake) -> Check:
+    (check,) = _run(name, lake)
+    return check
+
+
+def _run(name: str, lake: Lake) -> list[Check]:
     try:
-        return CHECKS[name](lake)
+        found = CHECKS[name](lake)
     except RookeryError as error:
-        return Check(name, _RULES[name], Outcome.FINDING, error.message, error.hint)
+        found = Check(name, _RULES[name], Outcome.FINDING, error.message, error.hint)
     except Exception as error:  # noqa: BLE001  # a doctor reports whatever goes wrong, of whatever kind
         reason = redact(" ".join(str(error).split()), lake.properties) or type(error).__name__
-        return Check(name, _RULES[name], Outcome.FINDING, reason, _HINTS.get(name))
+        found = Check(name, _RULES[name], Outcome.FINDING, reason, _HINTS.get(name))
+    return found if isinstance(found, list) else [found]

@@ -63,20 +63,14 @@ class Lake:
         """Load a table as it is now, and what is kept beside it."""
         name = self.table_name(named) if isinstance(named, str) else named
         loaded = IcebergTable(name, self.load(name))
-        return loaded, store_of(loaded, self.properties_of(name))
+        return loaded, store_of(loaded)
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""
         if not is_pattern(pattern):
             return [self.table_name(pattern)]
         pattern = pattern.removeprefix(f"{self.name}.")
-        with self._reaching():
-            names = [
-                TableName(self.name, tuple(identifier[:-1]), identifier[-1])
-                for namespace in self._namespaces(())
-                for identifier in self.catalog.list_tables(namespace)
-            ]
-        found = [name for name in names if fnmatchcase(".".join(name.identifier), pattern)]
+        found = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
         if not found:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
         return sorted(found, key=str)
@@ -92,7 +86,14 @@ class Lake:
                     return None  # dropped since it was listed
                 raise
 
-        return Neighbours(lambda: self.find(ALL), load)
+        return Neighbours(self.tables, load)
+
+    def tables(self) -> Iterator[TableName]:
+        """Yield the names of all tables of the catalog."""
+        with self._reaching():
+            for namespace in self._namespaces(()):
+                for identifier in self.catalog.list_tables(namespace):
+                    yield TableName(self.name, tuple(identifier[:-1]), identifier[-1])
 
     def _namespaces(self, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         for namespace in self.catalog.list_namespaces(parent):

@@ -13,10 +13,11 @@ from rookery.cli.settings import settings_of
 def doctor(
     context: typer.Context,
     only: Annotated[
-        list[str] | None, typer.Option(help="python, java, spark, jars, catalog or write; may be repeated.")
+        list[str] | None,
+        typer.Option(help="python, java, spark, jars, catalog, read, write or others; may be repeated."),
     ] = None,
 ) -> None:
-    """Check Python, Java, Spark, jars, the catalog and write access, and say what to do."""
+    """Check Python, Java, Spark, jars, every catalog and access to its tables, and say what to do."""
     from rookery.api.doctor import doctor as examine  # brings PyIceberg, which other commands do without
     from rookery.cli import doctor_view as doctor_view  # registers itself
 

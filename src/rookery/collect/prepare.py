@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from rookery.collect import plan
 from rookery.collect.choose import declared_groups
 from rookery.collect.rows import RowWants
-from rookery.model import Field, RookeryError, Snapshot, UsageError
+from rookery.model import UNUSABLE_FILE, Field, Snapshot
 from rookery.sketch import MAX_THETA, K, ThetaSketch, union
 from rookery.store import Declared, Index, RowIndex, State, Store
 from rookery.store.live import Live, live_files
@@ -55,9 +55,7 @@ def prepare(
             break
         try:
             return _build_upon(table, store, snapshot, fields, indexes, state)
-        except RookeryError as error:
-            if isinstance(error, UsageError):
-                raise
+        except UNUSABLE_FILE as error:
             log.warning("a state is passed over: %s", error)
     live = live_files(table, snapshot, None, decode_all=True)
     wanted = _columns_of(indexes.indexes, table.fields(snapshot))

@@ -188,11 +188,11 @@ def _collect_plain(
     shares = [files[number::count] for number in range(count)]
     with on_spark(spark):
         frame = spark.range(0, count, 1, count)
-        return _gather(frame.mapInArrow(_plain_mapper(shares, wants, dict(io_properties)), _SCHEMA), wants)
+        return _gather(frame.mapInArrow(_plain_mapper(shares, wants, io_properties), _SCHEMA), wants)
 
 
 def _plain_mapper(
-    shares: Sequence[Sequence[tuple[str, int]]], wants: RowWants, io_properties: dict[str, str]
+    shares: Sequence[Sequence[tuple[str, int]]], wants: RowWants, io_properties: Mapping[str, str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()

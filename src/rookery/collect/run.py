@@ -93,7 +93,7 @@ def _run_here(
 def _run_on_spark(
     spark: SparkSession, tasks: Sequence[Task], io_properties: Mapping[str, str], progress: Progress
 ) -> Iterator[Partial]:
-    read = _mapper(tuple(tasks), dict(io_properties))
+    read = _mapper(tuple(tasks), io_properties)
     groups = len({task.group for task in tasks})
     with watched(spark, tasks, progress), on_spark(spark):
         frame = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, _SCHEMA)
@@ -177,7 +177,7 @@ def _batch(group: int, rows: Sequence[tuple[str, int, int, bytes]]) -> pa.Record
 
 
 def _mapper(
-    tasks: tuple[Task, ...], io_properties: dict[str, str]
+    tasks: tuple[Task, ...], io_properties: Mapping[str, str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()

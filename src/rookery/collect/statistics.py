@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.table.statistics import StatisticsFile
 
-from rookery.model import RookeryError, Snapshot
+from rookery.model import UNUSABLE_FILE, Snapshot
 from rookery.puffin import THETA_V1, Blob, Writer, open_puffin
 from rookery.store import State
 from rookery.tables.iceberg import IcebergTable
@@ -119,5 +119,5 @@ def _carry_forward(
                         present.issuperset(blob.fields) and not ours.issuperset(blob.fields)
                     ):
                         writer.add_stored(blob, reader.read_stored(blob))
-        except RookeryError:
+        except UNUSABLE_FILE:
             continue  # what cannot be read cannot be carried; the file is replaced by a good one

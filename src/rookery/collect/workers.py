@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
 
 from rookery.model import RookeryError
-from rookery.tables.iceberg.jvm import java_reason
+from rookery.tables.iceberg.jvm import failure_hint, java_reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,9 +33,9 @@ def on_spark(spark: SparkSession) -> Iterator[None]:
         except RookeryError:
             raise
         except Exception as error:
+            reason = _reason(error)
             raise WorkError(
-                f"reading failed on Spark: {_reason(error)}",
-                hint="has the table been dropped, or a file deleted, under the run? Nothing was registered",
+                f"reading failed on Spark: {reason}", hint=f"{failure_hint(reason)} Nothing was registered"
             ) from error
 
 

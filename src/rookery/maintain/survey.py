@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rookery.model import RookeryError, Snapshot
+from rookery.model import UNUSABLE_FILE, Snapshot
 from rookery.prune.fileset import FileSet
 from rookery.store import State, Store
 from rookery.store.live import live_files
@@ -104,7 +104,7 @@ def _described(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet
             continue
         try:
             return FileSet(store, state, live_files(table, snapshot, state, decode_all=False))
-        except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
+        except (*UNUSABLE_FILE, pa.ArrowException, KeyError, ValueError) as error:
             log.warning("a state is passed over, analyze will mend it: %s", error)
     return FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
 

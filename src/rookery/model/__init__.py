@@ -4,9 +4,11 @@ from rookery.model.check import Check, Outcome, findings
 from rookery.model.columns import column_named, no_column
 from rookery.model.errors import (
     IN_MEMORY,
+    UNUSABLE_FILE,
     CatalogError,
     FormatError,
     MachineError,
+    MissingFileError,
     Place,
     RookeryError,
     StorageError,
@@ -43,6 +45,7 @@ __all__ = [
     "ALWAYS",
     "IN_MEMORY",
     "NEVER",
+    "UNUSABLE_FILE",
     "Always",
     "And",
     "CatalogError",
@@ -58,6 +61,7 @@ __all__ = [
     "Leaf",
     "Like",
     "MachineError",
+    "MissingFileError",
     "Never",
     "Op",
     "Opaque",

@@ -33,6 +33,10 @@ class StorageError(RookeryError, OSError):
     """A file cannot be found, read or written."""
 
 
+class MissingFileError(StorageError, FileNotFoundError):
+    """The store answers, and says that there is no such file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where in which file: the address that a format error points at."""
@@ -62,6 +66,11 @@ class FormatError(RookeryError, ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:  # so that it crosses process borders whole
         return _rebuild, (type(self), self.place, self.expected, self.found, self.hint)
+
+
+# A file that is damaged or gone can be passed over and written anew. Any other failure (access denied, store
+# unreachable) tells nothing of the file, and is never taken for its absence.
+UNUSABLE_FILE = (FormatError, MissingFileError)
 
 
 def _rebuild(

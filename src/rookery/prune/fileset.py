@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.model import Field, RookeryError, Snapshot
+from rookery.model import Field, MissingFileError, RookeryError, Snapshot, StorageError
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.prune.forms import bound_from_bytes, is_float
 from rookery.prune.kept import Kept
@@ -27,6 +28,8 @@ log = logging.getLogger(__name__)
 _STATES: Kept[State] = Kept(16)
 _SEGMENTS: Kept[Segment] = Kept(4096)
 _FILE_SETS: Kept[FileSet] = Kept(16)
+_LISTINGS: Kept[Mapping[str, int]] = Kept(64)
+_LISTING_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,7 +213,7 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
     """Return the live files of a snapshot, by the best state that can be read, or by manifests alone."""
     ancestors = [ancestor.id for ancestor in table.ancestors(snapshot)]
     notes: list[str] = []
-    for name, state in _states(store, ancestors):
+    for name, state in _states(table, store, ancestors, notes):
         if state.index.table_uuid != str(table.table.metadata.table_uuid):
             continue
         key = f"{store.path(name)}@{snapshot.id}"
@@ -235,14 +238,39 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
     return found
 
 
-def _states(store: Store, ancestors: Sequence[int]) -> Iterator[tuple[str, State]]:
+def _states(
+    table: IcebergTable, store: Store, ancestors: Sequence[int], notes: list[str]
+) -> Iterator[tuple[str, State]]:
     """The readable states, best first; those read before are kept in mind."""
-    for name in store.ranked(ancestors):
+    try:
+        listed = _listing(table, store)
+    except StorageError as error:  # rows are found without a state too
+        log.warning("indexes are not used: %s", error)
+        notes.append(f"indexes are not used: {error}")
+        return
+    for name in store.ranked(ancestors, listed):
         path = store.path(name)
+        read = partial(read_state, path, store.io_properties, sketches=False, size=listed[name])
         try:
-            yield name, _STATES.get(path, partial(read_state, path, store.io_properties, sketches=False))
+            yield name, _STATES.get(path, read)
         except RookeryError as error:
+            if isinstance(error, MissingFileError):
+                _LISTINGS.clear()
             log.warning("a state is passed over, analyze will mend it: %s", error)
+            notes.append(f"a state is passed over: {error}")
+
+
+def _listing(table: IcebergTable, store: Store) -> Mapping[str, int]:
+    """What lies beside the table: listed once for a version of its metadata, and again after a while.
+
+    A state that another process writes without a commit is seen when the while is over; until then the table
+    is read by an older one, which is slower but never wrong.
+    """
+    version = table.table.metadata_location
+    if not version:
+        return store.listing()
+    period = int(time.time() // _LISTING_SECONDS)
+    return _LISTINGS.get(f"{store.location}@{version}@{store.changes}@{period}", store.listing)
 
 
 def merged(

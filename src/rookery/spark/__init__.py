@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from rookery.model import MachineError
-from rookery.spark.catalogs import SparkCatalog, spark_catalog
+from rookery.spark.catalogs import SparkCatalog, hidden_stores, spark_catalog
 from rookery.spark.java import Java, find_java
 
 if TYPE_CHECKING:
     from rookery.spark.sessions import register, session
 
-__all__ = ["Java", "SparkCatalog", "find_java", "register", "session", "spark_catalog"]
+__all__ = ["Java", "SparkCatalog", "find_java", "hidden_stores", "register", "session", "spark_catalog"]
 
 
 def __getattr__(name: str) -> Any:

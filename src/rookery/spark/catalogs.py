@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import unquote, urlsplit
 
 from pyiceberg.catalog import CatalogType
 
 from rookery.model import CatalogError
-from rookery.tables import CatalogConfig, redact, sqlite_path
+from rookery.storage import scheme_of
+from rookery.tables import CatalogConfig, open_catalog, redact, sqlite_path
+from rookery.tables.catalogs import reason_of, table_locations
+
+log = logging.getLogger(__name__)
 
 ICEBERG_VERSION = "1.12.0"
 ICEBERG_RUNTIME = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG_VERSION}"
@@ -21,6 +27,7 @@ POSTGRESQL_JDBC = "org.postgresql:postgresql:42.7.7"
 MYSQL_JDBC = "com.mysql:mysql-connector-j:9.3.0"
 
 _PYTHON_ONLY = {"type", "py-io-impl", "py-catalog-impl", "init_catalog_tables", "echo", "pool_pre_ping"}
+_SETTINGS = {"s3": "s3.", "gs": "gcs.", "abfss": "adls."}  # how the settings of each store begin
 _STORES = {
     "s3": ("org.apache.iceberg.aws.s3.S3FileIO", ICEBERG_AWS),
     "s3a": ("org.apache.iceberg.aws.s3.S3FileIO", ICEBERG_AWS),
@@ -38,8 +45,11 @@ class SparkCatalog:
     packages: tuple[str, ...]
 
 
-def spark_catalog(config: CatalogConfig) -> SparkCatalog:
-    """Return Spark's configuration for the catalog *config*, and the jars that it needs."""
+def spark_catalog(config: CatalogConfig, stores: Collection[str] = ()) -> SparkCatalog:
+    """Return Spark's configuration for the catalog *config*, and the jars that it needs.
+
+    *stores* are the schemes of stores that only the catalog's server knows, as `hidden_stores` finds them.
+    """
     kind = config.type
     try:
         translate = _KINDS[kind]
@@ -54,7 +64,28 @@ def spark_catalog(config: CatalogConfig) -> SparkCatalog:
     prefix = f"spark.sql.catalog.{config.name}"
     conf = {prefix: "org.apache.iceberg.spark.SparkCatalog"}
     conf |= {f"{prefix}.{key}": value for key, value in (carried | store | specific).items()}
-    return SparkCatalog(conf, tuple(dict.fromkeys((ICEBERG_RUNTIME, *packages, *store_packages))))
+    bundles = [_STORES[scheme][1] for scheme in stores if scheme in _STORES]
+    found = dict.fromkeys((ICEBERG_RUNTIME, *packages, *store_packages, *bundles))
+    return SparkCatalog(conf, tuple(found))
+
+
+def hidden_stores(config: CatalogConfig) -> frozenset[str]:
+    """Return the schemes of the stores of a REST catalog whose own configuration names none.
+
+    Iceberg's REST client chooses the FileIO by a file's scheme and takes the settings that the server hands
+    out; but the classes for that store must be there when the session starts.
+    """
+    if config.type is not CatalogType.REST or _store(config.properties)[1]:
+        return frozenset()
+    catalog = open_catalog(config)
+    if packages := _store(catalog.properties)[1]:  # with what the server has said of itself
+        return frozenset(scheme for scheme, (_, package) in _STORES.items() if package in packages)
+    try:
+        return frozenset(filter(None, map(scheme_of, islice(table_locations(catalog), 1))))
+    except Exception as error:  # noqa: BLE001  # a session is of use for other tables, and says what it lacks
+        reason = reason_of(error, config.properties)
+        log.warning("the stores of catalog '%s' are not known: %s", config.name, reason)
+        return frozenset()
 
 
 def _sql(properties: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -102,12 +133,16 @@ _KINDS: Mapping[CatalogType, Callable[[Mapping[str, str]], tuple[dict[str, str],
 }
 
 
+def _any(properties: Mapping[str, str], start: str) -> bool:
+    return any(key.startswith(start) for key in properties)
+
+
 def _store(properties: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Choose Java's FileIO by the warehouse's scheme, or by the credentials that are given."""
     warehouse = properties.get("warehouse", "")
     scheme = warehouse.partition("://")[0] if "://" in warehouse else ""
-    if not scheme and any(key.startswith("s3.") for key in properties):
-        scheme = "s3"
+    if not scheme:
+        scheme = next((found for found, start in _SETTINGS.items() if _any(properties, start)), "")
     if scheme not in _STORES:
         return {}, ()
     implementation, package = _STORES[scheme]

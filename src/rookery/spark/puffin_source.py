@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,7 +11,8 @@ from pyspark.sql.types import StructType
 
 from rookery.model import UsageError
 from rookery.puffin import open_puffin
-from rookery.storage import list_files, shown
+from rookery.storage import list_files, scheme_of, shown
+from rookery.tables import load_table, open_catalog, resolve, resolve_table
 
 _COLUMNS = """
     file string, blob int, type string, fields array<int>, snapshot_id bigint, sequence_number bigint,
@@ -51,7 +52,9 @@ class FilePartition(InputPartition):
 class PuffinDataSource(DataSource):
     """Reads Puffin files. With the option `payload` the payloads come too, decompressed.
 
-    Other options are properties for the file system, as a PyIceberg catalog has them (`s3.endpoint` …).
+    The store is reached with the properties of the catalog that the option `catalog` names, or of the default
+    one; with the option `table`, with what the catalog hands out for that table. Other options are properties
+    for the file system, as a PyIceberg catalog has them (`s3.endpoint` …), and go before those.
     """
 
     @classmethod
@@ -65,25 +68,39 @@ class PuffinDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make the reader."""
-        return PuffinSourceReader(dict(self.options), self._with_payload())
+        options = dict(self.options)
+        path = options.get("path")
+        if not path:
+            raise UsageError("no path was given", hint='say spark.read.format("puffin").load(path)')
+        return PuffinSourceReader(path, _properties(path, options), self._with_payload())
 
     def _with_payload(self) -> bool:
         return str(self.options.get(PAYLOAD, "false")).lower() == "true"
 
 
+def _properties(path: str, options: Mapping[str, str]) -> Mapping[str, str]:
+    """What the store is reached with; a local path needs nothing, and no catalog is asked."""
+    if scheme_of(path) is None:
+        return options
+    if "table" not in options:
+        return {**resolve(options.get("catalog")).properties, **options}
+    config, name = resolve_table(options["table"], options.get("catalog"))
+    handed_out = load_table(open_catalog(config), name, config.properties).io.properties
+    given = {key: value for key, value in options.items() if "." in key}
+    return {**handed_out, **given} if given else handed_out
+
+
 class PuffinSourceReader(DataSourceReader):
     """Lists the files on the driver, reads each on an executor."""
 
-    def __init__(self, options: dict[str, str], with_payload: bool) -> None:
-        self._options = options
+    def __init__(self, path: str, properties: Mapping[str, str], with_payload: bool) -> None:
+        self._path = path
+        self._properties = properties
         self._with_payload = with_payload
 
     def partitions(self) -> list[InputPartition]:
         """One partition a file."""
-        path = self._options.get("path")
-        if not path:
-            raise UsageError("no path was given", hint='say spark.read.format("puffin").load(path)')
-        return [FilePartition(location) for location in list_files(path, SUFFIXES, self._options)]
+        return [FilePartition(found) for found in list_files(self._path, SUFFIXES, self._properties)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one file's blobs, in batches bounded by rows and by bytes of payload."""
@@ -92,7 +109,7 @@ class PuffinSourceReader(DataSourceReader):
         schema = _ARROW.append(pa.field(PAYLOAD, pa.binary())) if self._with_payload else _ARROW
         rows: list[dict[str, object]] = []
         held = 0
-        with open_puffin(partition.location, properties=self._options) as reader:
+        with open_puffin(partition.location, properties=self._properties) as reader:
             for index, blob in enumerate(reader.metadata.blobs):
                 row: dict[str, object] = {
                     "file": shown(partition.location),

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from rookery.model import ALWAYS, Predicate, Snapshot, TableName, UsageError
+from rookery.model import ALWAYS, Predicate, Snapshot, UsageError
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set
 from rookery.read.file import FileRead, ReadCosts, Request, read_file
@@ -22,7 +22,7 @@ from rookery.read.rows import make_request
 from rookery.read.survivors import survivors
 from rookery.spark.spark_types import for_spark, spark_columns
 from rookery.store import Store, store_of
-from rookery.tables import configured, load_table, open_catalog, resolve
+from rookery.tables import load_table, open_catalog, resolve_table
 from rookery.tables.iceberg import IcebergTable
 from rookery.where.sql_text import parse_predicate
 
@@ -73,12 +73,9 @@ class RookeryDataSource(DataSource):
             raise UsageError(
                 "no table was named", hint='say spark.read.format("rookery").option("table", "db.orders")'
             )
-        config = resolve(self.options.get("catalog"))
-        name = TableName.parse(text, default_catalog=config.name, catalogs=configured().keys())
-        if name.catalog != config.name:
-            config = resolve(name.catalog)
+        config, name = resolve_table(text, self.options.get("catalog"))
         table = IcebergTable(name, load_table(open_catalog(config), name, config.properties))
-        return table, store_of(table, config.properties)
+        return table, store_of(table)
 
     def _columns(self) -> list[str] | None:
         said = self.options.get("columns")

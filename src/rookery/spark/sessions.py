@@ -13,11 +13,11 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from rookery.model import MachineError
-from rookery.spark.catalogs import SparkCatalog, spark_catalog
+from rookery.spark.catalogs import SparkCatalog, hidden_stores, spark_catalog
 from rookery.spark.java import find_java
 from rookery.spark.puffin_source import PuffinDataSource
 from rookery.spark.rookery_source import RookeryDataSource
-from rookery.spark.settings import settings, spark_defaults
+from rookery.spark.settings import on_command_line, settings, spark_defaults
 from rookery.tables import CatalogConfig, home, open_catalog, resolve
 
 
@@ -36,6 +36,7 @@ def session(
     known = spark_catalog(config)
     spark = SparkSession.getActiveSession()
     if spark is None:
+        known = spark_catalog(config, hidden_stores(config))
         spark = _start(config, known, master, memory, conf or {})
     else:
         _introduce(spark, config, known)
@@ -70,12 +71,15 @@ def _start(
     open_catalog(config)  # makes the tables of a new SQL catalog, as Python and Java both expect them
     chosen = settings(config.name, known, given, master=master, memory=memory, conf=conf)
     builder = SparkSession.builder.appName(chosen.pop("spark.app.name", "rookery"))
-    for key, value in chosen.items():
-        if given.get(key) != value:
-            builder = builder.config(key, value)
+    said = {key: value for key, value in chosen.items() if given.get(key) != value}
+    for key, value in said.items():
+        builder = builder.config(key, value)
     # Spark's planner asks the environment which Python to run, whatever its configuration says.
     os.environ.setdefault("PYSPARK_PYTHON", chosen.get("spark.pyspark.python", sys.executable))
     with _quiet_start():
+        # What the JVM is started with stands on its command line, which every user of the machine can read.
+        # The rest reaches it through its gateway, before the context is made: so all its sessions have it.
+        SparkContext._ensure_initialized(conf=SparkConf(False).setAll(list(on_command_line(said).items())))
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rookery.spark.catalogs import SparkCatalog
-from rookery.tables import home
+from rookery.tables import home, is_secret, redact
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 LOCAL = "local[*]"
@@ -16,6 +16,12 @@ _GIB = 1 << 30
 _PAIR = re.compile(r"([^\s=:#]+)\s*[=:\s]\s*(.*)")
 _LISTS = ("spark.jars.packages", "spark.sql.extensions")  # what is said twice is joined
 _RUNTIME = "iceberg-spark-runtime"
+_CATALOGS = "spark.sql.catalog."
+# What Spark's pages, event logs and SET do not show: what it hides by itself, and catalogs' other secrets.
+_REDACTED = (
+    r"(?i)secret|password|token|access[.]?key"
+    r"|^spark\.sql\.catalog\..*(credential|account-key|api-key|sas|private|connection-string|authorization|uri)"
+)
 
 
 def settings(
@@ -48,6 +54,19 @@ def settings(
     return {key: value for key, value in result.items() if value or key not in _LISTS}
 
 
+def on_command_line(chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that the JVM may be started with: no catalog's, and none that may hold a secret.
+
+    >>> on_command_line({"spark.master": "local[1]", "spark.sql.catalog.c.uri": "x", "spark.my.token": "t"})
+    {'spark.master': 'local[1]'}
+    """
+    return {
+        key: value
+        for key, value in chosen.items()
+        if not key.startswith(_CATALOGS) and not is_secret(key) and redact(value) == value
+    }
+
+
 def _joined(said: str, ours: list[str]) -> str:
     names = [name.strip() for name in said.split(",") if name.strip()]
     return ",".join(dict.fromkeys([*names, *ours]))
@@ -61,6 +80,7 @@ def _defaults(catalog_name: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "8",
+        "spark.redaction.regex": _REDACTED,
         "spark.sql.warehouse.dir": str(home() / "spark-warehouse"),
         # Workers keep the memory that they read into: given back, each MiB costs 256 page faults to regain.
         "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(64 << 20),

@@ -2,14 +2,16 @@
 
 from rookery.storage.file import SourceFile
 from rookery.storage.listing import Listed, list_folder
-from rookery.storage.location import local_path, scheme_of, shown, without_secrets
+from rookery.storage.location import STORE_HINT, local_path, scheme_of, shown, without_secrets
 from rookery.storage.open import Readable, Writable, create_sink, list_files, open_source
 from rookery.storage.passing import PassingSource
+from rookery.storage.renewal import RenewableProperties
 from rookery.storage.sink import BytesSink, LocalSink, Sink
 from rookery.storage.source import BytesSource, InputFile, LocalSource, Source
 from rookery.storage.tail import TailSource
 
 __all__ = [
+    "STORE_HINT",
     "BytesSink",
     "BytesSource",
     "InputFile",
@@ -18,6 +20,7 @@ __all__ = [
     "LocalSource",
     "PassingSource",
     "Readable",
+    "RenewableProperties",
     "Sink",
     "Source",
     "SourceFile",

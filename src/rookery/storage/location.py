@@ -8,6 +8,7 @@ from urllib.parse import unquote
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 _LOCAL_URL = re.compile(r"^file:(?://[^/]*)?(?=/)")
 _URL_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"<>()]+")
+STORE_HINT = "check that the store is reachable, and the credentials of the catalog or the environment"
 _CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")  # in these, what stands before the @ is a container
 _SHORTEST_SECRET = 3  # hiding shorter ones would make a riddle of the text and keep nothing secret
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from rookery.model import StorageError
+from rookery.model import MissingFileError
 from rookery.storage.location import local_path, scheme_of
 from rookery.storage.sink import LocalSink, Sink
 from rookery.storage.source import BytesSource, InputFile, LocalSource, Source
@@ -61,7 +61,7 @@ def list_files(
     if os.path.isfile(folder):
         return [where]
     if not os.path.isdir(folder):
-        raise StorageError(f"{where}: no such file or folder", hint="check the path")
+        raise MissingFileError(f"{where}: no such file or folder", hint="check the path")
     return sorted(
         os.path.join(parent, name)
         for parent, _, names in os.walk(folder)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import lru_cache
 from typing import IO, Any
 
 import fsspec
-from pyarrow.fs import FileSelector, FileType
-from pyiceberg.io import SCHEMA_TO_FILE_IO, OutputFile, load_file_io
+from pyarrow.fs import FileSelector, FileSystem, FileType
+from pyiceberg.io import SCHEMA_TO_FILE_IO, FileIO, load_file_io
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from rookery.model import RookeryError, StorageError
+from rookery.model import MissingFileError, RookeryError, StorageError
 from rookery.storage.listing import Listed
-from rookery.storage.location import scheme_of, shown, without_secrets
+from rookery.storage.location import STORE_HINT, scheme_of, shown, without_secrets
+from rookery.storage.renewal import RenewableProperties, RenewingSource, renewing
+from rookery.storage.s3 import S3Source, s3_object
 from rookery.storage.sink import SpooledSink
 from rookery.storage.source import InputFile, InputStream, Source
 
@@ -31,7 +34,7 @@ def _said_plainly(location: str, deed: str) -> Iterator[None]:
     except RookeryError:
         raise
     except FileNotFoundError as error:
-        raise StorageError(f"{shown(location)}: no such file", hint="check the path") from error
+        raise MissingFileError(f"{shown(location)}: no such file", hint="check the path") from error
     except ImportError as error:
         raise StorageError(
             f"{shown(location)}: {error}", hint="install the package that reads this kind of URL"
@@ -40,7 +43,7 @@ def _said_plainly(location: str, deed: str) -> Iterator[None]:
         reason = without_secrets(" ".join(str(error).split()), location) or type(error).__name__
         raise StorageError(
             f"{shown(location)}: cannot be {deed}: {reason}",
-            hint="check the address, and the credentials in the catalog's properties or the environment",
+            hint=STORE_HINT,
         ) from error
 
 
@@ -97,19 +100,32 @@ class InputFileSource(Source):
             self._stream = None
 
 
-class OutputFileSink(SpooledSink):
-    """A PyIceberg `OutputFile`: written in one go, after everything else has succeeded."""
+class FileIOSink(SpooledSink):
+    """A file written by PyIceberg's `FileIO`, in one go, after everything else has succeeded."""
 
-    def __init__(self, output_file: OutputFile, *, overwrite: bool, io: Any = None) -> None:
-        super().__init__(shown(output_file.location))
-        self._output = output_file
+    def __init__(
+        self,
+        location: str,
+        properties: Mapping[str, str],
+        *,
+        overwrite: bool,
+        io_of: Callable[[Mapping[str, str], str], FileIO] | None = None,
+    ) -> None:
+        super().__init__(shown(location))
+        self._location = location
+        self._properties = properties
         self._overwrite = overwrite
-        self._io = io
+        self._io_of = io_of or _file_io
 
     def _publish(self, spool: IO[bytes]) -> None:
-        with _said_plainly(self._output.location, "written"):
+        renewing(self._properties, lambda found: self._write(spool, found))
+
+    def _write(self, spool: IO[bytes], properties: Mapping[str, str]) -> None:
+        spool.seek(0)
+        with _said_plainly(self._location, "written"):
+            io = self._io_of(properties, self._location)
             try:
-                output = self._output.create(overwrite=self._overwrite)
+                output = io.new_output(self._location).create(overwrite=self._overwrite)
             except FileExistsError as error:
                 raise StorageError(
                     f"{self.name}: exists already", hint="choose another name, or overwrite"
@@ -118,10 +134,9 @@ class OutputFileSink(SpooledSink):
                 with output as stream:
                     shutil.copyfileobj(spool, stream, COPY_BYTES)
             except BaseException:
-                # Closing an object store's stream completes the upload: take the torso away again.
-                if self._io is not None:
-                    with suppress(Exception):
-                        self._io.delete(self._output.location)
+                # Closing an object store's stream completes the upload: delete the incomplete file again.
+                with suppress(Exception):
+                    io.delete(self._location)
                 raise
 
 
@@ -142,21 +157,40 @@ class FsspecSink(SpooledSink):
             self._filesystem.put_file(spool.name, self._path)
 
 
+def _file_io(properties: Mapping[str, str], location: str) -> FileIO:
+    """PyIceberg's `FileIO` for a location, with the connections that it has open."""
+    scheme = scheme_of(location)
+    return _cached_file_io(tuple(sorted(properties.items())), f"{scheme}://" if scheme else location)
+
+
+@lru_cache(maxsize=16)
+def _cached_file_io(properties: tuple[tuple[str, str], ...], location: str) -> FileIO:
+    return load_file_io(dict(properties), location)
+
+
 def open_remote(location: str, properties: Mapping[str, str]) -> Source:
     """Open a URL: by PyIceberg's `FileIO` where it knows the scheme, else by fsspec."""
+    if isinstance(properties, RenewableProperties):
+        return RenewingSource(properties, lambda found: open_remote(location, found))
     with _said_plainly(location, "read"):
-        if scheme_of(location) in SCHEMA_TO_FILE_IO:
-            return InputFileSource(load_file_io(dict(properties), location).new_input(location))
-        filesystem, path = fsspec.core.url_to_fs(location)
-        return FsspecSource(filesystem, path, location)
+        if scheme_of(location) not in SCHEMA_TO_FILE_IO:
+            filesystem, path = fsspec.core.url_to_fs(location)
+            return FsspecSource(filesystem, path, location)
+        if (found := s3_object(location, properties)) is not None:
+            return S3Source(location, found, lambda: _open_by_file_io(location, properties))
+        return _open_by_file_io(location, properties)
+
+
+def _open_by_file_io(location: str, properties: Mapping[str, str]) -> Source:
+    with _said_plainly(location, "read"):
+        return InputFileSource(_file_io(properties, location).new_input(location))
 
 
 def create_remote(location: str, properties: Mapping[str, str], *, overwrite: bool) -> SpooledSink:
     """Make a URL writable, choosing as `open_remote` does."""
     with _said_plainly(location, "written"):
         if scheme_of(location) in SCHEMA_TO_FILE_IO:
-            io = load_file_io(dict(properties), location)
-            return OutputFileSink(io.new_output(location), overwrite=overwrite, io=io)
+            return FileIOSink(location, properties, overwrite=overwrite)
         filesystem, path = fsspec.core.url_to_fs(location)
         return FsspecSink(filesystem, path, overwrite=overwrite, location=location)
 
@@ -173,6 +207,10 @@ def delete_remote(location: str, properties: Mapping[str, str]) -> None:
 
 def list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
     """Return every file below a URL, or the URL itself if it is a file."""
+    return renewing(properties, lambda found: _list_remote(url, found))
+
+
+def _list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
     with _said_plainly(url, "listed"):
         if scheme_of(url) in SCHEMA_TO_FILE_IO:
             return _list_by_arrow(url, properties)
@@ -184,10 +222,16 @@ def list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
         return [filesystem.unstrip_protocol(name) for name in sorted(filesystem.find(path))]
 
 
+def _arrow_file_system(url: str, properties: Mapping[str, str]) -> tuple[FileSystem, str]:
+    """The file system of a URL, and the path there."""
+    io = _file_io(properties, url)
+    arrow = io if isinstance(io, PyArrowFileIO) else PyArrowFileIO(dict(properties))
+    scheme, authority, path = arrow.parse_location(url, dict(properties))
+    return arrow.fs_by_scheme(scheme, authority), path
+
+
 def _list_by_arrow(url: str, properties: Mapping[str, str]) -> list[str]:
-    io = PyArrowFileIO(dict(properties))
-    scheme, authority, path = io.parse_location(url, dict(properties))
-    filesystem = io.fs_by_scheme(scheme, authority)
+    filesystem, path = _arrow_file_system(url, properties)
     kind = filesystem.get_file_info(path).type
     if kind is FileType.File:
         return [url]
@@ -200,22 +244,37 @@ def _list_by_arrow(url: str, properties: Mapping[str, str]) -> list[str]:
 
 def list_details(url: str, properties: Mapping[str, str], recursive: bool) -> list[Listed]:
     """Return the files below a URL with sizes and times of writing; none if there is nothing there."""
-    with _said_plainly(url, "listed"):
-        if scheme_of(url) in SCHEMA_TO_FILE_IO:
-            io = PyArrowFileIO(dict(properties))
-            scheme, authority, path = io.parse_location(url, dict(properties))
-            selector = FileSelector(path, allow_not_found=True, recursive=recursive)
-            infos = io.fs_by_scheme(scheme, authority).get_file_info(selector)
-            base = url.removesuffix(path)
-            files = [info for info in infos if info.type is FileType.File]
-            # What does not tell its age is as young as can be: nobody clears it away.
-            found = [
-                Listed(base + info.path, info.size or 0, (info.mtime_ns or time.time_ns()) / 1e9)
-                for info in files
-            ]
-        else:
-            found = _details_by_fsspec(url, recursive)
-    return sorted(found, key=lambda file: file.location)
+
+    def listed(properties: Mapping[str, str]) -> list[Listed]:
+        with _said_plainly(url, "listed"):
+            if scheme_of(url) in SCHEMA_TO_FILE_IO:
+                return _details_by_arrow(url, properties, recursive)
+            return _details_by_fsspec(url, recursive)
+
+    return sorted(renewing(properties, listed), key=lambda file: file.location)
+
+
+def _details_by_arrow(url: str, properties: Mapping[str, str], recursive: bool) -> list[Listed]:
+    filesystem, path = _arrow_file_system(url, properties)
+    infos = filesystem.get_file_info(FileSelector(path, allow_not_found=True, recursive=recursive))
+    if not infos:
+        _check_root(filesystem, url, path)
+    base = url.removesuffix(path)
+    # What does not tell its age is as young as can be: nobody clears it away.
+    return [
+        Listed(base + info.path, info.size or 0, (info.mtime_ns or time.time_ns()) / 1e9)
+        for info in infos
+        if info.type is FileType.File
+    ]
+
+
+def _check_root(filesystem: FileSystem, url: str, path: str) -> None:
+    """An empty folder of a bucket that does not exist is no empty folder: it is the wrong store."""
+    root = path.lstrip("/").partition("/")[0]
+    if filesystem.type_name == "s3" and filesystem.get_file_info(root).type is FileType.NotFound:
+        raise StorageError(
+            f"{shown(url)}: there is no bucket '{root}'", hint="check the endpoint and the region"
+        )
 
 
 def _details_by_fsspec(url: str, recursive: bool) -> list[Listed]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Protocol, Self
 
-from rookery.model import FormatError, Place, StorageError
+from rookery.model import FormatError, MissingFileError, Place, StorageError
 from rookery.storage.location import local_path
 
 
@@ -40,6 +40,13 @@ class Source(ABC):
             )
         return data
 
+    def read_all(self) -> bytes:
+        """Read the whole file; where its size is not known yet, that need not be asked for first."""
+        self.reads += 1
+        data = self._fetch_all()
+        self.bytes_read += len(data)
+        return data
+
     def close(self) -> None:  # noqa: B027 (most sources hold nothing open)
         """Let go of what the source holds open."""
 
@@ -48,6 +55,9 @@ class Source(ABC):
 
     @abstractmethod
     def _fetch(self, offset: int, length: int) -> bytes: ...
+
+    def _fetch_all(self) -> bytes:
+        return self._fetch(0, self.size)
 
     def __enter__(self) -> Self:
         return self
@@ -79,8 +89,10 @@ class LocalSource(Source):
         super().__init__(path)
         try:
             self._file = os.open(local_path(path), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise MissingFileError(f"{path}: {error.strerror}", hint="check the path") from error
         except OSError as error:
-            raise StorageError(f"{path}: {error.strerror}", hint="check the path") from error
+            raise StorageError(f"{path}: {error.strerror}", hint="check who may read it") from error
 
     def _measure(self) -> int:
         return os.fstat(self._file).st_size

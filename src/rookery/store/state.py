@@ -200,7 +200,11 @@ def write_state(location: str, state: State, io_properties: Mapping[str, str]) -
 
 
 def read_state(
-    what: Readable, io_properties: Mapping[str, str] | None = None, *, sketches: bool = True
+    what: Readable,
+    io_properties: Mapping[str, str] | None = None,
+    *,
+    sketches: bool = True,
+    size: int | None = None,
 ) -> State:
     """Read a state, checking that its parts fit together; without *sketches*, only its index and files.
 
@@ -208,7 +212,7 @@ def read_state(
     declares (indexes, column groups, row statistics) still holds.
     """
     window = None if sketches else _INDEX_WINDOW
-    with open_puffin(what, properties=io_properties, footer_size=window) as reader:
+    with open_puffin(what, properties=io_properties, file_size=size, footer_size=window) as reader:
         place = Place(reader.source.name)
         blobs = [blob for blob in reader.metadata.blobs if sketches or blob.type in (INDEX_V1, FILES_V1)]
         payloads = list(read_sealed(reader, blobs))

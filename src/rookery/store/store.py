@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from pyiceberg.io import load_file_io
 
-from rookery.model import Place, RookeryError, StorageError
-from rookery.storage import PassingSource, Readable, list_files, list_folder, local_path, scheme_of
+from rookery.model import UNUSABLE_FILE, MissingFileError, Place, StorageError
+from rookery.storage import PassingSource, Readable, list_folder, local_path, scheme_of
 from rookery.store import segment, state
 from rookery.store.declared import Declared, joined
 from rookery.store.seal import DamagedError
@@ -36,6 +37,7 @@ FOLDER_SUFFIX = ".rookery"
 GRACE = 24 * 3600.0
 _RECENT = 8  # states that are asked for what is declared
 _ATTEMPTS = 8
+_CHANGES: Counter[str] = Counter()  # by folder
 
 
 def default_location(table_location: str, properties: Mapping[str, str]) -> str:
@@ -43,9 +45,9 @@ def default_location(table_location: str, properties: Mapping[str, str]) -> str:
     return properties.get(LOCATION_PROPERTY, table_location.rstrip("/") + FOLDER_SUFFIX).rstrip("/")
 
 
-def store_of(table: IcebergTable, io_properties: Mapping[str, str]) -> Store:
-    """Return what is kept beside a table."""
-    return Store(default_location(table.location, table.table.properties), io_properties)
+def store_of(table: IcebergTable) -> Store:
+    """Return what is kept beside a table; it is reached as the table's own files are."""
+    return Store(default_location(table.location, table.table.properties), table.io.properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +61,24 @@ class Store:
         """Return the full location of a file in the folder."""
         return f"{self.location}/{name}"
 
-    def names(self, prefix: str, suffix: str) -> list[str]:
-        """List the files of one kind; a folder that is not there is empty."""
-        try:
-            found = list_files(self.location, (suffix,), self.io_properties)
-        except StorageError:
-            return []
-        names = (path.rstrip("/").rpartition("/")[2] for path in found)
-        return sorted(name for name in names if name.startswith(prefix))
+    def listing(self) -> Mapping[str, int]:
+        """Return the sizes of the files by name; a folder that cannot be listed is an error, not empty."""
+        found = list_folder(self.location, self.io_properties, recursive=False)
+        return {file.name: file.size for file in found}
 
-    def states(self) -> list[tuple[int, int, str]]:
+    @property
+    def changes(self) -> int:
+        """How often this process has changed which states there are."""
+        return _CHANGES[self.location]
+
+    def names(self, prefix: str, suffix: str) -> list[str]:
+        """List the files of one kind."""
+        return sorted(name for name in self.listing() if name.startswith(prefix) and name.endswith(suffix))
+
+    def states(self, names: Collection[str] | None = None) -> list[tuple[int, int, str]]:
         """Return sequence number, snapshot id and name of every state, newest last."""
-        found = ((parse_state_name(name), name) for name in self.names(state.PREFIX, state.SUFFIX))
+        listed = self.names(state.PREFIX, state.SUFFIX) if names is None else names
+        found = ((parse_state_name(name), name) for name in listed)
         known = [(*parsed, name) for parsed, name in found if parsed is not None]
         return sorted(known, key=_age)  # by time too: in version 1 all sequence numbers are 0
 
@@ -82,13 +90,13 @@ class Store:
         for name in self.ranked(preferred):
             try:
                 yield name, read_state(self.path(name), self.io_properties, sketches=sketches)
-            except RookeryError as error:
+            except UNUSABLE_FILE as error:
                 log.warning("a state is passed over: %s", error)
 
-    def ranked(self, preferred: Sequence[int]) -> list[str]:
-        """Return the names of all states, best first, as `newest` has them."""
+    def ranked(self, preferred: Sequence[int], names: Collection[str] | None = None) -> list[str]:
+        """Return the names of all states, or of those among *names*, best first, as `newest` has them."""
         rank = {snapshot: number for number, snapshot in enumerate(preferred)}
-        latest_first = self.states()[::-1]
+        latest_first = self.states(names)[::-1]
         best_first = sorted(latest_first, key=lambda found: rank.get(found[1], len(rank)))
         return [name for _, _, name in best_first]
 
@@ -97,6 +105,7 @@ class Store:
         name = state_name(new.index)
         self._make_folder()
         write_state(self.path(name), new, self.io_properties)
+        _CHANGES[self.location] += 1
         return name
 
     def recent(self) -> list[str]:
@@ -108,7 +117,7 @@ class Store:
         """Return the indexes that are declared on a table, whichever of the recent states says so."""
         found = list(first)
         for name in self.recent():
-            with suppress(RookeryError):  # whoever looks for a state to build upon says so
+            with suppress(*UNUSABLE_FILE):  # whoever looks for a state to build upon says so
                 found.append(read_index(self.path(name), self.io_properties))
         return joined(index for index in found if index.table_uuid == table_uuid)
 
@@ -143,7 +152,7 @@ class Store:
         sizes = {"size": entry.size, "footer_size": entry.footer_size}
         try:
             return segment.open_segment(what, self.io_properties, checksum=entry.checksum, **sizes)
-        except StorageError as error:
+        except MissingFileError as error:
             raise DamagedError(Place(self.path(entry.name)), "a segment", str(error)) from error
 
     def check(self, found: State) -> None:
@@ -163,6 +172,7 @@ class Store:
         for name in doomed:
             with suppress(FileNotFoundError):  # another run has been here
                 io.delete(self.path(name))
+        _CHANGES[self.location] += 1
         return doomed
 
     def garbage(self, table_uuid: str, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
@@ -187,7 +197,7 @@ class Store:
     def _is_of(self, name: str, table_uuid: str) -> bool:
         try:
             return read_index(self.path(name), self.io_properties).table_uuid == table_uuid
-        except RookeryError as error:
+        except UNUSABLE_FILE as error:
             log.warning("a state is kept, as it cannot be read: %s", error)
             return False
 
@@ -199,7 +209,7 @@ class Store:
                 break
             try:
                 entries = read_index(self.path(name), self.io_properties).segments  # of any version
-            except RookeryError as error:
+            except UNUSABLE_FILE as error:
                 log.warning("segments are kept, as a state cannot be read: %s", error)
                 return []
             named = {entry.name for entry in entries}

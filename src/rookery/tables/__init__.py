@@ -9,6 +9,7 @@ from rookery.tables.catalogs import (
     load_table,
     open_catalog,
     resolve,
+    resolve_table,
     sqlite_path,
 )
 from rookery.tables.secrets import is_secret, redact
@@ -24,5 +25,6 @@ __all__ = [
     "open_catalog",
     "redact",
     "resolve",
+    "resolve_table",
     "sqlite_path",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.utils.config import DEFAULT, Config
 
-from rookery.model import CatalogError, TableName, UsageError
+from rookery.model import CatalogError, RookeryError, TableName, UsageError
+from rookery.storage import RenewableProperties
 from rookery.tables.secrets import redact
 
 EMBEDDED_NAME = "lake"
@@ -122,6 +123,13 @@ def resolve(
     )
 
 
+def resolve_table(text: str, catalog: str | None = None) -> tuple[CatalogConfig, TableName]:
+    """Settle which table a name means, and of which catalog: of *catalog*, or of the one it begins with."""
+    config = resolve(catalog)
+    name = TableName.parse(text, default_catalog=config.name, catalogs=configured().keys())
+    return (config if name.catalog == config.name else resolve(name.catalog)), name
+
+
 def open_catalog(config: CatalogConfig) -> Catalog:
     """Open a catalog; the folder of a SQLite one is made if it is missing."""
     kind = config.type  # says plainly what is missing before anything is tried
@@ -146,7 +154,7 @@ def reason_of(error: Exception, properties: Mapping[str, str]) -> str:
 def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> Table:
     """Load a table; *properties* are the catalog's, whose secrets errors must not show."""
     try:
-        return catalog.load_table(name.identifier)
+        return _renewable(catalog.load_table(name.identifier), properties)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if is_view(catalog, name.identifier):
             raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
@@ -156,6 +164,39 @@ def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str])
             f"{name} cannot be loaded: {reason_of(error, properties)}",
             hint="check that the catalog is reachable, and that PyIceberg knows all types of the table",
         ) from error
+
+
+def table_locations(catalog: Catalog) -> Iterator[str]:
+    """Yield where tables are, one of each namespace: enough to know a catalog's stores."""
+    for namespace in catalog.list_namespaces():
+        for identifier in catalog.list_tables(namespace)[:1]:
+            yield catalog.load_table(identifier).location()
+
+
+def _renewable(table: Table, properties: Mapping[str, str]) -> Table:
+    """Let the storage settings that come with a table be fetched again: a REST server's may expire."""
+    fetch = _TableSettings(CatalogConfig(table.catalog.name, dict(properties)), table.name())
+    # PyIceberg reads them whenever it opens a file system, and whoever opens files asks here.
+    table.io.properties = RenewableProperties(table.io.properties, fetch)  # type: ignore[assignment]
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class _TableSettings:
+    """Asks a catalog for the storage settings of a table; in a worker process too, so it holds names only."""
+
+    config: CatalogConfig
+    identifier: tuple[str, ...]
+
+    def __call__(self) -> Mapping[str, str]:
+        try:
+            return dict(open_catalog(self.config).load_table(self.identifier).io.properties)
+        except RookeryError:
+            raise
+        except Exception as error:  # every kind of catalog raises what its client raises
+            raise CatalogError(
+                f"{'.'.join(self.identifier)} cannot be loaded: {reason_of(error, self.config.properties)}"
+            ) from error
 
 
 def is_view(catalog: Catalog, identifier: tuple[str, ...]) -> bool:

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 from pyiceberg.io import FileIO
 
-from rookery.model import FormatError, RookeryError, StorageError
-from rookery.storage import shown, without_secrets
+from rookery.model import FormatError, MissingFileError, RookeryError, StorageError
+from rookery.storage import STORE_HINT, open_source, scheme_of, shown, without_secrets
+
+GONE_HINT = "has the table been dropped, or the snapshot expired, under the run?"
 
 
 @contextmanager
@@ -19,17 +21,24 @@ def readable(path: str) -> Iterator[None]:
     except FormatError as error:
         error.hint = error.hint or "the file is damaged, or none of Iceberg's: does Spark read the table?"
         raise
+    except MissingFileError as error:
+        error.hint = GONE_HINT
+        raise
     except RookeryError:
         raise
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{shown(path)}: no such file", hint=GONE_HINT) from error
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise StorageError(
-            f"{shown(path)}: cannot be read: {without_secrets(reason, path)}",
-            hint="has the table been dropped, or the snapshot expired, under the run?",
+            f"{shown(path)}: cannot be read: {without_secrets(reason, path)}", hint=STORE_HINT
         ) from error
 
 
 def read_whole(io: FileIO, path: str) -> bytes:
     """Return all bytes of a metadata file."""
+    if scheme_of(path) is not None:
+        with open_source(path, io.properties) as source:  # whose settings are renewed, and size not asked for
+            return source.read_all()
     with io.new_input(path).open() as stream:
         return bytes(stream.read())

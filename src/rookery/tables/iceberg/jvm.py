@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -102,6 +103,8 @@ public class RookeryRead {
 _compiled: dict[tuple[int, str], dict[str, Any]] = {}  # methods, by JVM and class
 
 
+_NO_CLASSES = re.compile(r"No FileSystem for scheme|ClassNotFound|NoClassDefFound|Cannot find constructor")
+_GONE = re.compile(r"no such file|not exist|NotFound|NoSuch(?!Bucket)|Cannot find snapshot", re.I)
 _ATTEMPTS = 12  # each of which Java tries several times again, as the table's properties say
 _LONGEST_PAUSE = 2.0
 
@@ -113,11 +116,18 @@ def load_java_table(spark: SparkSession, name: TableName) -> Any:
         table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
         table.refresh()
     except Exception as error:  # py4j wraps whatever Java throws
-        raise CatalogError(
-            f"Spark cannot load {name}: {java_reason(error)}",
-            hint="check that the session knows the catalog by that name, and that the table is still there",
-        ) from error
+        reason = java_reason(error)
+        raise CatalogError(f"Spark cannot load {name}: {reason}", hint=failure_hint(reason)) from error
     return table
+
+
+def failure_hint(reason: str) -> str:
+    """Say what to check, by what Java or a Python worker complains of."""
+    if _NO_CLASSES.search(reason):
+        return "the session lacks Iceberg's bundle for that store: `rookery doctor` names it, for --packages"
+    if _GONE.search(reason):
+        return "has the table been dropped, the snapshot expired, or a file deleted, under the run?"
+    return "check that the session knows the catalog by that name, and that catalog and store are reachable"
 
 
 def java_reason(error: BaseException) -> str:
@@ -213,9 +223,9 @@ class PinnedTable:
         try:
             relation = call_compiled(self.spark, "RookeryRead", _READ, method, *arguments)
         except Exception as error:  # py4j wraps whatever Java throws
+            reason = java_reason(error)
             raise StorageError(
-                f"Iceberg cannot plan what is to be read: {java_reason(error)}",
-                hint="has the table been dropped, or the snapshot expired, under the run?",
+                f"Iceberg cannot plan what is to be read: {reason}", hint=failure_hint(reason)
             ) from error
         if relation is None:  # Iceberg refuses to stage nothing
             return None

@@ -1,0 +1,71 @@
+"""A program with a session of its own for a REST catalog: makes a table, analyses it, tells what it saw.
+
+Run as `python -m tests.rest.prepare TABLE SECRET…`, with the catalogs configured in `.pyiceberg.yaml`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import rookery
+
+FILES, ROWS = 20, 20_000
+
+
+def exposed(secrets: list[str]) -> list[str]:
+    """Return where any user of the machine could read one of the secrets: in a command line."""
+    mine = str(os.getpid())  # on whose command line the test itself has put them
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (process / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue  # ended meanwhile
+        if process.name != mine and any(secret in line for secret in secrets) and "java" in line:
+            found.append(line[:200])
+    return found
+
+
+def environments(spark: SparkSession, secrets: list[str]) -> list[str]:
+    """Return which variables of the JVM hold a secret."""
+    variables = dict(spark._jvm.java.lang.System.getenv())
+    return [name for name, value in variables.items() if any(secret in value for secret in secrets)]
+
+
+def main(name: str, *secrets: str) -> None:
+    lake = rookery.connect("prod")
+    spark = lake.spark(master="local[2]", conf={"spark.driver.memory": "1g"})
+    spark.sql(f"CREATE TABLE {name} (id bigint, word string) USING iceberg")
+    frame = spark.range(ROWS).selectExpr("id", "concat('word ', id % 1000) AS word")
+    frame.repartitionByRange(FILES, "word").writeTo(name).append()
+    handle = rookery.table(name, lake)
+    handle.add_index("bloom", "id")
+    report = rookery.analyze(spark, name, lake=lake)
+    folder = lake.load(name).location() + "/metadata"
+    puffin = spark.read.format("puffin").option("table", name).load(folder)
+    shown = spark.sql("SET -v").where("key LIKE 'spark.sql.catalog.%'").collect()
+    shown += spark.sql("SET").collect()
+    told = {
+        "packages": spark.conf.get("spark.jars.packages"),
+        "exposed": exposed(list(secrets)),
+        "environment": environments(spark, list(secrets)),
+        "shown": [row.key for row in shown if any(secret in str(row.value) for secret in secrets)],
+        "files_read": report.files_read,
+        "ndv": {column.name: column.ndv for column in report.columns},
+        "rows": spark.newSession().table(name).where("id >= 100").count(),
+        "scanned": handle.scan(spark, "id = 4711").count(),
+        "source": spark.read.format("rookery").option("table", name).load().where("id = 4711").count(),
+        "blobs": puffin.count(),
+        "freshness": handle.stats().freshness,
+    }
+    sys.stdout.write(json.dumps(told) + "\n")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

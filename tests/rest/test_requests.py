@@ -1,0 +1,50 @@
+"""How many requests a key lookup takes, of the catalog and of the store together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import rookery
+from rookery.prune.kept import forget
+from tests.rest.catalog_server import RestServer
+from tests.rest.conftest import Prepared
+from tests.rest.s3_server import S3Server
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def requests_of(prepared: Prepared, rest: RestServer, s3: S3Server) -> Callable[[int], list[str]]:
+    """Look a key up, check what is found, and return the requests that it took."""
+
+    def look_up(key: int) -> list[str]:
+        s3.requests.clear()
+        rest.requests.clear()
+        found = rookery.table(prepared.name, prepared.lake).read(f"id = {key}")
+        assert found["word"].to_pylist() == ([f"word {key % 1000}"] if key >= 0 else [])
+        return [*rest.requests, *s3.requests]
+
+    look_up(0)  # the catalog's own configuration is asked for once
+    forget()
+    return look_up
+
+
+def test_cold(requests_of: Callable[[int], list[str]]) -> None:
+    assert len(requests_of(4711)) <= 10
+
+
+def test_warm(requests_of: Callable[[int], list[str]]) -> None:
+    requests_of(4711)
+    for key in (4711, 12, 19_999):
+        assert len(found := requests_of(key)) <= 4, found
+
+
+def test_absent(requests_of: Callable[[int], list[str]]) -> None:
+    requests_of(-4711)
+    assert len(found := requests_of(-4711)) == 1, found
+
+
+def test_sizes_are_known(requests_of: Callable[[int], list[str]]) -> None:
+    assert not [request for request in requests_of(4711) if request.startswith("HEAD")]
