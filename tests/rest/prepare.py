@@ -41,10 +41,10 @@ def main(name: str, *secrets: str) -> None:
     lake = rookery.connect("prod")
     spark = lake.spark(master="local[2]", conf={"spark.driver.memory": "1g"})
     spark.sql(f"CREATE TABLE {name} (id bigint, word string) USING iceberg")
-    frame = spark.range(ROWS).selectExpr("id", "concat('word ', id % 1000) AS word")
+    frame = spark.range(0, 2 * ROWS, 2).selectExpr("id", "concat('word ', id % 1000) AS word")
     frame.repartitionByRange(FILES, "word").writeTo(name).append()
     handle = rookery.table(name, lake)
-    handle.add_index("bloom", "id")
+    handle.add_index("bloom", "id", fpp=1e-6)
     report = rookery.analyze(spark, name, lake=lake)
     folder = lake.load(name).location() + "/metadata"
     puffin = spark.read.format("puffin").option("table", name).load(folder)
@@ -57,9 +57,9 @@ def main(name: str, *secrets: str) -> None:
         "shown": [row.key for row in shown if any(secret in str(row.value) for secret in secrets)],
         "files_read": report.files_read,
         "ndv": {column.name: column.ndv for column in report.columns},
-        "rows": spark.newSession().table(name).where("id >= 100").count(),
-        "scanned": handle.scan(spark, "id = 4711").count(),
-        "source": spark.read.format("rookery").option("table", name).load().where("id = 4711").count(),
+        "rows": spark.newSession().table(name).where("id >= 200").count(),
+        "scanned": handle.scan(spark, "id = 4712").count(),
+        "source": spark.read.format("rookery").option("table", name).load().where("id = 4712").count(),
         "blobs": puffin.count(),
         "freshness": handle.stats().freshness,
     }

@@ -17,7 +17,7 @@ def test_the_store_has_its_classes(prepared: Prepared) -> None:
 
 def test_analysed_with_what_is_handed_out(prepared: Prepared) -> None:
     assert prepared.told["files_read"] == FILES
-    assert prepared.told["ndv"] == {"id": pytest.approx(ROWS, rel=0.05), "word": 1000}
+    assert prepared.told["ndv"] == {"id": pytest.approx(ROWS, rel=0.05), "word": 500}
     assert prepared.told["freshness"] == "current"
 
 

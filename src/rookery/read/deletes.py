@@ -17,7 +17,7 @@ from rookery.model import Place, StorageError
 from rookery.parquet.layout import damaged
 from rookery.puffin import DeletionVector, open_puffin
 from rookery.read.types import arrow_type, cast
-from rookery.storage import SourceFile, open_source, shown
+from rookery.storage import open_source, shown
 
 _POSITION, _EQUALITY = 1, 2
 _PATH_ID, _POS_ID = 2147483546, 2147483545
@@ -98,7 +98,7 @@ class DeleteReader:
                 hint="use table.scan(spark, …)",
             )
         with open_source(row["path"], self._io) as source, damaged(Place(source.name), "a delete file"):
-            table = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r")).read()
+            table = pq.ParquetFile(pa.BufferReader(source.read_all())).read()
         places = {
             int((found.metadata or {}).get(_FIELD_ID, b"-1")): number
             for number, found in enumerate(table.schema)
