@@ -79,7 +79,7 @@ def spans(survey: Survey, field: Field) -> tuple[NDArray[np.int64], NDArray[np.i
 
 def partition_codes(survey: Survey) -> NDArray[np.int64]:
     """Return a number for each file that is the same for files of one partition; none is left out."""
-    found: NDArray[np.int64] = np.unique(partition_numbers(survey.files, None), return_inverse=True)[1]
+    found: NDArray[np.int64] = np.unique(partition_numbers(survey.files), return_inverse=True)[1]
     return found.reshape(-1).astype(np.int64)
 
 

@@ -16,7 +16,7 @@ from rookery.maintain.steps.disorder import disorder
 from rookery.maintain.steps.packing import GROUP_BYTES, Sizes, chosen
 from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
 from rookery.maintain.steps.verify import as_planned, same_rows
-from rookery.maintain.survey import Survey, partition_numbers
+from rookery.maintain.survey import Survey, rewrite_groups
 from rookery.maintain.words import counted
 from rookery.model import UsageError, column_named, in_bytes
 from rookery.model.names import quote_part
@@ -52,7 +52,7 @@ def sizes_of(survey: Survey, policy: Policy) -> Sizes:
 def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Choice:
     """Say which files Iceberg would rewrite."""
     forced = deleted_share(survey) >= policy.compaction.delete_ratio
-    groups = partition_numbers(survey.files, survey.table.table.spec().spec_id)
+    groups = rewrite_groups(survey.files, survey.table.table.spec().spec_id)
     taken = chosen(survey.numbers("size"), groups, sizes_of(survey, policy), forced, all_files=everything)
     return Choice(taken, int(forced[taken].sum()), everything)
 

@@ -12,7 +12,7 @@ from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.packing import Sizes, chosen
 from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
 from rookery.maintain.steps.verify import as_planned, same_rows
-from rookery.maintain.survey import POSITION, PUFFIN, Survey, partition_numbers
+from rookery.maintain.survey import POSITION, PUFFIN, Survey, delete_groups
 from rookery.maintain.words import counted
 from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import call
@@ -33,7 +33,8 @@ def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.i
         pc.and_(pc.equal(deletes["content"], POSITION), pc.not_equal(deletes["format"], PUFFIN))
     )
     sizes = np.asarray(files["size"].to_numpy(), np.int64)
-    taken = chosen(sizes, partition_numbers(files, None), sizes_of(survey, min_files))
+    groups = delete_groups(files, survey.table.table.specs())
+    taken = chosen(sizes, groups, sizes_of(survey, min_files))
     return sizes[taken]
 
 
