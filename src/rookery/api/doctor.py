@@ -12,12 +12,11 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TypeVar
 
-from pyiceberg.io import load_file_io
-
 from rookery.api.lake import Lake
 from rookery.model import CatalogError, Check, Outcome, RookeryError, UsageError, findings
 from rookery.spark import find_java, hidden_stores, spark_catalog
 from rookery.storage import STORE_HINT, shown
+from rookery.storage.file_io import file_io
 from rookery.tables import configured, redact, resolve
 
 T = TypeVar("T")
@@ -162,7 +161,7 @@ def _write(lake: Lake) -> Check:
 
 
 def _try_writing(probe: str, properties: Mapping[str, str]) -> None:
-    io = load_file_io(dict(properties), probe)
+    io = file_io(properties, probe)
     with io.new_output(probe).create() as stream:
         stream.write(b"Rookery was here\n")
     io.delete(probe)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+FILE_IO = "rookery.storage.file_io.LocationFileIO"  # by its name: importing it costs half a second
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 _LOCAL_URL = re.compile(r"^file:(?://[^/]*)?(?=/)")
 _URL_IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"<>()]+")

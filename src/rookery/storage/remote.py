@@ -12,10 +12,11 @@ from typing import IO, Any
 
 import fsspec
 from pyarrow.fs import FileSelector, FileSystem, FileType
-from pyiceberg.io import SCHEMA_TO_FILE_IO, FileIO, load_file_io
+from pyiceberg.io import SCHEMA_TO_FILE_IO, FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from rookery.model import MissingFileError, RookeryError, StorageError
+from rookery.storage.file_io import LocationFileIO, file_io
 from rookery.storage.listing import Listed
 from rookery.storage.location import STORE_HINT, scheme_of, shown, without_secrets
 from rookery.storage.renewal import RenewableProperties, RenewingSource, renewing
@@ -165,7 +166,7 @@ def _file_io(properties: Mapping[str, str], location: str) -> FileIO:
 
 @lru_cache(maxsize=16)
 def _cached_file_io(properties: tuple[tuple[str, str], ...], location: str) -> FileIO:
-    return load_file_io(dict(properties), location)
+    return file_io(dict(properties), location)
 
 
 def open_remote(location: str, properties: Mapping[str, str]) -> Source:
@@ -199,7 +200,7 @@ def delete_remote(location: str, properties: Mapping[str, str]) -> None:
     """Delete a URL, choosing as `open_remote` does; one that is gone already is no error."""
     with _said_plainly(location, "deleted"), suppress(FileNotFoundError):
         if scheme_of(location) in SCHEMA_TO_FILE_IO:
-            load_file_io(dict(properties), location).delete(location)
+            _file_io(properties, location).delete(location)
         else:
             filesystem, path = fsspec.core.url_to_fs(location)
             filesystem.rm_file(path)
@@ -225,7 +226,7 @@ def _list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
 def _arrow_file_system(url: str, properties: Mapping[str, str]) -> tuple[FileSystem, str]:
     """The file system of a URL, and the path there."""
     io = _file_io(properties, url)
-    arrow = io if isinstance(io, PyArrowFileIO) else PyArrowFileIO(dict(properties))
+    arrow = io if isinstance(io, PyArrowFileIO) else LocationFileIO(dict(properties))
     scheme, authority, path = arrow.parse_location(url, dict(properties))
     return arrow.fs_by_scheme(scheme, authority), path
 

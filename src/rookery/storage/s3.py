@@ -21,11 +21,11 @@ from pyiceberg import io as names
 from pyiceberg.utils.properties import get_first_property_value, property_as_bool
 from urllib3.exceptions import HTTPError
 
-from rookery.storage.location import scheme_of, shown
+from rookery.storage.location import FILE_IO, scheme_of, shown
 from rookery.storage.source import Source
 
 _SCHEMES = frozenset({"s3", "s3a", "s3n"})
-_PYARROW = "pyiceberg.io.pyarrow.PyArrowFileIO"
+_PYARROW = (FILE_IO, "pyiceberg.io.pyarrow.PyArrowFileIO")
 # With any of these, keys are not plain text or requests go another way: PyArrow knows how.
 _NOT_HERE = (
     names.S3_ROLE_ARN,
@@ -105,7 +105,7 @@ def s3_object(location: str, properties: Mapping[str, str]) -> S3Object | None:
     """Return the object at a location, or None where requests cannot be signed and addressed here."""
     if scheme_of(location) not in _SCHEMES or any(properties.get(name) for name in _NOT_HERE):
         return None
-    if properties.get(names.PY_IO_IMPL, _PYARROW) != _PYARROW:
+    if properties.get(names.PY_IO_IMPL, FILE_IO) not in _PYARROW:
         return None
     known = dict(properties)
     key_id = get_first_property_value(known, names.S3_ACCESS_KEY_ID, names.AWS_ACCESS_KEY_ID)

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pyiceberg.io import load_file_io
-
 from rookery.model import UNUSABLE_FILE, MissingFileError, Place, StorageError
 from rookery.storage import PassingSource, Readable, list_folder, local_path, scheme_of
+from rookery.storage.moving import delete_file
 from rookery.store import segment, state
 from rookery.store.declared import Declared, joined
 from rookery.store.seal import DamagedError
@@ -168,10 +167,8 @@ class Store:
     ) -> list[str]:
         """Delete what `garbage` names, and return it."""
         doomed = self.garbage(table_uuid, snapshots, grace=grace)
-        io = load_file_io(dict(self.io_properties), self.location)
         for name in doomed:
-            with suppress(FileNotFoundError):  # another run has been here
-                io.delete(self.path(name))
+            delete_file(self.path(name), self.io_properties)
         _CHANGES[self.location] += 1
         return doomed
 

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog, CatalogType, infer_catalog_type, load_catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.table import Table
 from pyiceberg.utils.config import DEFAULT, Config
 
 from rookery.model import CatalogError, RookeryError, TableName, UsageError
 from rookery.storage import RenewableProperties
+from rookery.storage.location import FILE_IO
 from rookery.tables.secrets import redact
 
 EMBEDDED_NAME = "lake"
@@ -136,7 +138,7 @@ def open_catalog(config: CatalogConfig) -> Catalog:
     if kind is CatalogType.SQL:
         _make_sqlite_folder(config.properties.get("uri", ""))
     try:
-        return load_catalog(config.name, **dict(config.properties))
+        return load_catalog(config.name, **{PY_IO_IMPL: FILE_IO, **config.properties})
     except Exception as error:  # every kind of catalog raises what its client library raises
         raise CatalogError(
             f"catalog '{config.name}' cannot be opened: {reason_of(error, config.properties)}",
