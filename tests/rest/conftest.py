@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import yaml
 
 import rookery
 from rookery.api.lake import Lake
@@ -76,8 +77,8 @@ def prepared(
     rest_server.handed_out = s3_server.admit("vended-key-id", "vended-secret-key", "vended-token")
     home = tmp_path_factory.mktemp("rest-home")
     properties = {"type": "rest", "uri": rest_server.uri, "token": SECRETS[0], "header.x-secret": SECRETS[1]}
-    (home / ".pyiceberg.yaml").write_text(json.dumps({"catalog": {"prod": properties}}))
-    rookery.connect("prod", **properties).catalog.create_namespace("db")
+    (home / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": {"prod": properties}}))
+    rookery.connect("prod", **properties).catalog.create_namespace_if_not_exists("db")
     environment = {**os.environ, "PYICEBERG_HOME": str(home), "ROOKERY_HOME": str(home)}
     secrets = [*SECRETS, "vended-secret-key", "vended-token"]
     command = [sys.executable, "-m", "tests.rest.prepare", "prod.db.prepared", *secrets]

@@ -18,7 +18,7 @@ from rookery.tables.iceberg.jvm import failure_hint
         ("NoSuchKeyException: The specified key does not exist.", "dropped"),
         ("s3://b/t/data/1.parquet: no such file", "dropped"),
         ("S3Exception: Access Denied (Service: S3, Status Code: 403)", "reachable"),
-        ("NoSuchBucketException: The specified bucket is unknown", "reachable"),
+        ("NoSuchBucketException: The specified bucket does not exist", "reachable"),
         ("ConnectException: Connection refused", "reachable"),
         ("SdkClientException: Unable to load credentials", "reachable"),
         ("NotAuthorizedException: Not authorized: expired token", "reachable"),

@@ -41,7 +41,7 @@ class RenewableProperties(Mapping[str, str]):
         """Return the settings, renewed if they expire soon; the same object until they change."""
         found = self._properties
         expires_at = min(
-            (int(value) / 1000 for key, value in found.items() if _tells_expiry(key) and value.isdigit()),
+            (int(value) / 1000 for key, value in found.items() if _tells_expiry(key) and value.isdecimal()),
             default=None,
         )
         now = time.time()
@@ -59,7 +59,7 @@ class RenewableProperties(Mapping[str, str]):
                 except RookeryError as error:
                     log.warning("storage settings cannot be renewed: %s", error)
                     return False
-                if found == used:
+                if _texts(found) == _texts(used):
                     return False
                 self._properties = found
             return True
@@ -77,7 +77,12 @@ class RenewableProperties(Mapping[str, str]):
         return f"<RenewableProperties: {', '.join(sorted(self._properties))}>"  # values may be secrets
 
     def __reduce__(self) -> tuple[object, ...]:
-        return RenewableProperties, (self._properties, self._fetch)
+        return RenewableProperties, (_texts(self._properties), self._fetch)
+
+
+def _texts(properties: Mapping[str, str]) -> dict[str, str]:
+    """The settings themselves: PyIceberg's REST catalog puts its own objects among them."""
+    return {key: value for key, value in properties.items() if isinstance(value, str)}
 
 
 def _tells_expiry(key: str) -> bool:

@@ -104,7 +104,7 @@ _compiled: dict[tuple[int, str], dict[str, Any]] = {}  # methods, by JVM and cla
 
 
 _NO_CLASSES = re.compile(r"No FileSystem for scheme|ClassNotFound|NoClassDefFound|Cannot find constructor")
-_GONE = re.compile(r"no such file|not exist|NotFound|NoSuch(?!Bucket)|Cannot find snapshot", re.I)
+_GONE = re.compile(r"^(?!NoSuchBucket).*(no such file|not exist|NotFound|NoSuch|Cannot find snapshot)", re.I)
 _ATTEMPTS = 12  # each of which Java tries several times again, as the table's properties say
 _LONGEST_PAUSE = 2.0
 
