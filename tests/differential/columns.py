@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +32,13 @@ LEAVES = (
     "binary",
 )
 _SPARK = {"long": "BIGINT", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
+_PLAIN = re.compile(r"[A-Za-z]\w*")
 _NESTED = ("struct", "list", "map")
+# Numbers that others round to, if they are brought to this type.
+_ROUNDED: dict[str, list[Value]] = {
+    "float": [16777216.0, struct.unpack("<f", struct.pack("<f", 0.1))[0]],
+    "double": [9007199254740992.0, 0.1],
+}
 
 
 @dataclass
@@ -67,10 +75,18 @@ class Path:
 
     names: tuple[str, ...]
     column: Column
+    qualifier: str = ""  # the table's name or alias, as it stands in the text
 
     @property
     def sql(self) -> str:
-        return ".".join(map(quoted, self.names))
+        """The name in full, qualified."""
+        return ".".join([*([self.qualifier] if self.qualifier else []), *map(quoted, self.names)])
+
+    @property
+    def text(self) -> str:
+        """The same, quoted only where it must be."""
+        names = (name if _PLAIN.fullmatch(name) else quoted(name) for name in self.names)
+        return ".".join([*([self.qualifier] if self.qualifier else []), *names])
 
 
 def quoted(name: str) -> str:
@@ -91,17 +107,20 @@ def make(rng: random.Random, name: str, *, depth: int = 2) -> Column:
 
 
 def leaf(rng: random.Random, name: str, kind: str) -> Column:
-    return Column(name, kind, typed.pool(rng, kind, rng.choice((1, 3, 8, 30))))
+    values = typed.pool(rng, kind, rng.choice((1, 3, 8, 30)))
+    if kind in _ROUNDED and rng.random() < 0.4:
+        values += _ROUNDED[kind]
+    return Column(name, kind, values)
 
 
-def paths(columns: Sequence[Column], above: tuple[str, ...] = ()) -> Iterator[Path]:
+def paths(columns: Sequence[Column], above: tuple[str, ...] = (), qualifier: str = "") -> Iterator[Path]:
     """The leaves outside of lists and maps."""
     for column in columns:
         names = (*above, column.name)
         if column.is_leaf:
-            yield Path(names, column)
+            yield Path(names, column, qualifier)
         elif column.kind == "struct":
-            yield from paths(column.children, names)
+            yield from paths(column.children, names, qualifier)
 
 
 def rows(rng: random.Random, columns: Sequence[Column], count: int) -> pa.Table:
@@ -131,7 +150,7 @@ def _array(rng: random.Random, column: Column, count: int) -> pa.Array:
     if column.kind == "struct":
         children = [_array(rng, child, count) for child in column.children]
         names = [child.name for child in column.children]
-        return pa.StructArray.from_arrays(children, names, mask=pa.array(gone))
+        return pa.StructArray.from_arrays(children, names, mask=pa.array(gone, pa.bool_()))
     sizes = [0 if no else rng.randrange(3) for no in gone]
     inside = [_array(rng, child, sum(sizes)) for child in column.children]
     offsets: list[int | None] = [0]

@@ -9,11 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rookery.api.lake import Lake
+from tests.differential.asking import Asking
 from tests.differential.columns import Column
-from tests.differential.history import Version, World
+from tests.differential.history import Version
 from tests.differential.predicates import Asked
-from tests.differential.run import Asking, Tally, prepared
-from tests.interop.java import IcebergJava
+from tests.differential.sessions import UTC
+from tests.differential.tally import Tally
+from tests.differential.truth import Copy
+from tests.differential.world import Finds, World, world_of
 from tests.lakehouse import NewTable, tables
 
 
@@ -25,8 +28,8 @@ def new_table(spark: SparkSession) -> Iterator[NewTable]:
 
 @pytest.fixture(scope="module")
 def world(spark: SparkSession, lake: Lake) -> Iterator[World]:
-    with prepared(spark):
-        yield World(spark, lake, IcebergJava(spark))
+    with world_of(spark, lake) as world:
+        yield world
 
 
 Check = Callable[..., None]
@@ -38,8 +41,12 @@ def check(world: World) -> Check:
 
     def ask(name: str, *asked: str, snapshot: int | None = None) -> None:
         version = None if snapshot is None else Version(snapshot, [])
+        source = name if snapshot is None else f"{name} VERSION AS OF {snapshot}"
+        copy = Copy.of(world.other, source, "directed")
         columns = [Column("id", "long", [1])]
-        asking = Asking(world, random.Random(1), name, "UTC", version, columns, Tally())
-        asking.compare([Asked("TRUE"), *map(Asked, asked)], by_spark=1)
+        asking = Asking(world, random.Random(1), name, UTC, version, columns, copy, Tally(), Finds())
+        predicates = [Asked("TRUE"), *map(Asked, asked)]
+        asking.compare(predicates, by_spark=predicates)
+        copy.drop()
 
     return ask

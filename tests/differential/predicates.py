@@ -14,7 +14,7 @@ from pyiceberg import expressions as ice
 
 from rookery.model import Value
 from rookery.sketch.typing import base_type
-from tests.differential.columns import Column, Path, paths
+from tests.differential.columns import Column, Path, paths, quoted
 from tests.prune import typed
 
 _OPS: tuple[tuple[str, Any], ...] = (
@@ -25,6 +25,7 @@ _OPS: tuple[tuple[str, Any], ...] = (
     (">", ice.GreaterThan),
     (">=", ice.GreaterThanOrEqual),
 )
+_NO_VALUES = ("abc", "", "1x", "2020-02-31", "0x10", "1e400", " 1 ", "+5", "tru")
 _FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -39,10 +40,14 @@ class Asked:
 class Predicates:
     """Makes predicates over some columns."""
 
-    def __init__(self, rng: random.Random, columns: Sequence[Column]) -> None:
+    def __init__(
+        self, rng: random.Random, columns: Sequence[Column], *, qualifier: str = "", lenient: bool = False
+    ) -> None:
         self._rng = rng
-        self._paths = list(paths(columns))
-        self._groups = [column.name for column in columns if not column.is_leaf]
+        self._paths = list(paths(columns, qualifier=qualifier))
+        dot = f"{qualifier}." if qualifier else ""
+        self._groups = [dot + quoted(column.name) for column in columns if not column.is_leaf]
+        self._lenient = lenient  # texts that are no numbers or times are null, and not an error
 
     def make(self, depth: int = 3) -> Asked:
         rng = self._rng
@@ -64,7 +69,7 @@ class Predicates:
     def _leaf(self) -> Asked:
         rng = self._rng
         path = rng.choice(self._paths)
-        name = path.sql if rng.random() < 0.9 else path.sql.upper()
+        name = rng.choice((path.sql, path.text)) if rng.random() < 0.9 else path.sql.upper()
         plain = ".".join(path.names)
         shapes = [self._compared, self._compared, self._compared, self._listed, self._between, self._null]
         if path.column.kind == "string":
@@ -88,6 +93,8 @@ class Predicates:
         op, form = rng.choice(_OPS) if rng.random() < 0.6 else _OPS[0]
         native = native_of(path.column.kind, value)
         text = spelled(rng, path.column.kind, value)
+        if self._lenient and rng.random() < 0.1:
+            return Asked(f"{name} {op} '{rng.choice(_NO_VALUES)}'")
         if rng.random() < 0.05:
             return Asked(f"{name} <=> {rng.choice((text, 'NULL'))}")
         if rng.random() < 0.1:
@@ -106,7 +113,7 @@ class Predicates:
             listed = ", ".join(exactly(path.column.kind, value) for value in values)
             return Asked(f"{name} {word} ({listed})", (ice.NotIn if negated else ice.In)(plain, natives))
         # Members of several types are brought to one by Spark, and left to it.
-        mixed = rng.random() < 0.1
+        mixed = rng.random() < 0.25
         texts = [(spelled if mixed else _exactly)(rng, path.column.kind, value) for value in values]
         texts += ["NULL"] if rng.random() < 0.1 else []
         return Asked(f"{name} {word} ({', '.join(texts)})")
@@ -121,7 +128,7 @@ class Predicates:
 
     def _null(self, path: Path, name: str, plain: str) -> Asked:
         if self._groups and self._rng.random() < 0.1:
-            return Asked(f"`{self._rng.choice(self._groups)}` IS NOT NULL")
+            return Asked(f"{self._rng.choice(self._groups)} IS NOT NULL")
         if self._rng.random() < 0.5:
             return Asked(f"{name} IS NULL", ice.IsNull(plain))
         return Asked(f"{name} IS NOT NULL", ice.NotNull(plain))
@@ -208,6 +215,7 @@ def spelled(rng: random.Random, kind: str, value: Value) -> str:
             forms = [
                 f"{value}",
                 f"'{value}'",
+                f"'0{value}'" if int(value) >= 0 else f"' {value} '",
                 f"{value}.0",
                 f"{value}.5",
                 f"CAST({value} AS BIGINT)",
@@ -229,6 +237,7 @@ def spelled(rng: random.Random, kind: str, value: Value) -> str:
                     f"{float(value):.3g}D",
                     f"{round(float(value))}"[:18],
                     f"{float(value):.2f}"[:30],
+                    rng.choice(("16777217", "9007199254740993", "0.1", "1e-1", "1.6777217E7")),
                 ]
             return rng.choice(forms)
         case "decimal":
@@ -263,7 +272,30 @@ def spelled(rng: random.Random, kind: str, value: Value) -> str:
                 if rng.random() < 0.7 or not value.isascii()
                 else f"CAST({quote(value.decode())} AS BINARY)"
             )
-    return quote(str(value) + rng.choice(("", "", "a", "~")))
+    return rng.choice(_TEXTS)(rng, str(value) + rng.choice(("", "", "a", "~")))
+
+
+def _adjacent(rng: random.Random, text: str) -> str:
+    """One text in two literals, or with a quotation mark in between: settings tell."""
+    cut = rng.randrange(len(text) + 1)
+    return quote(text[:cut]) + rng.choice((" ", "")) + quote(text[cut:])
+
+
+def _double_quoted(rng: random.Random, text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _unescaped(rng: random.Random, text: str) -> str:
+    """Backslashes as they are: what they mean, settings tell."""
+    return "'" + text.replace("'", "").rstrip("\\") + "'"
+
+
+_TEXTS: tuple[Callable[[random.Random, str], str], ...] = (
+    *[lambda rng, text: quote(text)] * 5,
+    _adjacent,
+    _double_quoted,
+    _unescaped,
+)
 
 
 def _number(value: float) -> str:

@@ -234,6 +234,17 @@ class IcebergJava:
             .build()
         )
 
+    def remove_files(self, name: str, ends: Sequence[str]) -> None:
+        """Take the data files out of a table whose paths end in one of *ends*."""
+        table = self.table(name)
+        table.refresh()
+        copy_of = self._iceberg.relocated.com.google.common.collect.ImmutableList.copyOf
+        deletion = table.newDelete()
+        for task in copy_of(table.newScan().planFiles()):
+            if str(task.file().location()).endswith(tuple(ends)):
+                deletion.deleteFile(task.file())
+        deletion.commit()
+
     def add_column_with_default(self, name: str, column: str, value: int) -> None:
         """Add a column that rows written before it have a value in."""
         kind = self._iceberg.types.Types.IntegerType.get()

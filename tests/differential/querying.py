@@ -1,0 +1,181 @@
+"""Random queries by `rookery.sql` and over the data source, against the same over copies of the tables."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import rookery
+from rookery.api.sql import plan_of
+from tests.differential import query_forms
+from tests.differential.asking import NOT_READ
+from tests.differential.columns import Column
+from tests.differential.queries import Parts, Query, bare, on_copies
+from tests.differential.sessions import Session
+from tests.differential.tally import Tally
+from tests.differential.truth import Copy, difference, rows_of, short
+from tests.differential.world import Find, Finds, World
+
+Rows = Counter[tuple[Any, ...]]
+
+
+@dataclass
+class Querying:
+    """Queries over the tables of one case."""
+
+    world: World
+    rng: random.Random
+    session: Session
+    copies: Mapping[str, Copy]  # by the tables' names
+    columns: Mapping[str, Sequence[Column]]
+    tally: Tally
+    finds: Finds
+
+    def ask(self, count: int, by_source: int) -> None:
+        """Ask some queries by `rookery.sql`, and some more of one relation of the data source a table."""
+        lenient = self.session.settings.get("spark.sql.ansi.enabled") == "false"
+        parts = Parts(self.rng, _pushable(self.copies, self.columns), lenient=lenient)
+        with self.session.applied(self.world.spark, self.world.other):
+            for _ in range(count):
+                with self.finds.noted():
+                    self._compare("sql", query_forms.make(parts), self._by_rookery)
+            with self._relations():
+                for _ in range(by_source):
+                    query = query_forms.make(parts)
+                    if query.native or query.views:
+                        continue
+                    with self.finds.noted():
+                        self._compare("source", query, self._by_source)
+
+    def _compare(self, way: str, query: Query, answer: Callable[[Query], tuple[Rows, list[str]]]) -> None:
+        try:
+            expected, names = self._truth(query, on_copies if way == "sql" else bare)
+        except PySparkException:
+            self.tally.refused_by_spark += 1
+            return
+        self.tally.queries[f"{way}: {query.form}"] += 1
+        told = f"{way}: {query.text}" + "".join(f"\n  {name} AS {text}" for name, text in query.views)
+        try:
+            found, found_names = answer(query)
+        except Exception as error:
+            if NOT_READ.search(str(error)):
+                self.tally.refused[f"{way}: files that only Spark reads"] += 1
+                return
+            if not query.views and self._fails_by_itself(query):
+                return
+            raise Find(f"{told}: {short(error)}") from error
+        if found_names != names:
+            raise Find(f"{told}: columns {found_names}, and Spark has {names}")
+        if differs := difference(expected, found):
+            raise Find(f"{told}: {differs}")
+
+    def _truth(self, query: Query, copied: Callable[[str], str]) -> tuple[Rows, list[str]]:
+        other = self.world.other
+        if query.native:
+            return _rows(other.sql(query.text))
+        with self._views(other, query, lambda text: other.sql(copied(text))):
+            return _rows(other.sql(copied(query.text)))
+
+    def _fails_by_itself(self, query: Query) -> bool:
+        """Whether Spark does not get to the end over the tables either: filters move past each other."""
+        try:
+            _rows(self.world.spark.sql(query.text))
+        except PySparkException:
+            self.tally.refused_by_spark += 1
+            return True
+        return False
+
+    # -- Rookery's answers
+
+    def _by_rookery(self, query: Query) -> tuple[Rows, list[str]]:
+        spark, lake = self.world.spark, self.world.lake
+        by_rookery = self.rng.random() < 0.7
+        measured, gone = self.rng.random() < 0.3, self.rng.random() < 0.05
+
+        def made(text: str) -> DataFrame:
+            return rookery.sql(spark, text, lake=lake) if by_rookery else spark.sql(text)
+
+        with self._views(spark, query, made):
+            if measured:
+                self._measure(query)
+            frame = rookery.sql(spark, query.text, lake=lake)
+            if gone:  # a frame holds whatever it needs
+                _collect_garbage(spark)
+            return _rows(frame)
+
+    def _measure(self, query: Query) -> None:
+        tables = plan_of(self.world.spark, query.text, self.world.lake).tables
+        pruned = sum(each.files_left < each.files for each in tables)
+        self.tally.planned += 1
+        self.tally.planned_pruned += pruned > 0
+        self.tally.query_tables += len(tables)
+        self.tally.query_tables_pruned += pruned
+
+    def _by_source(self, query: Query) -> tuple[Rows, list[str]]:
+        return _rows(self.world.spark.sql(bare(query.text)))
+
+    @contextmanager
+    def _views(self, spark: SparkSession, query: Query, made: Callable[[str], DataFrame]) -> Iterator[None]:
+        """Make the temporary views of a query; they may hide tables, and the copies."""
+        try:
+            for name, text in query.views:
+                made(text).createOrReplaceTempView(name)
+            yield
+        finally:
+            for name, _ in query.views:
+                spark.catalog.dropTempView(name)
+                if spark is self.world.other and name in self.copies:
+                    self.copies[name].expose()
+
+    @contextmanager
+    def _relations(self) -> Iterator[None]:
+        """Each table once as a view of the data source, in place of the table."""
+        spark = self.world.spark
+        for name in self.copies:
+            frame = spark.read.format("rookery").option("table", f"lake.db.{name}").load()
+            frame.createOrReplaceTempView(name)
+        try:
+            yield
+        finally:
+            for name in self.copies:
+                spark.catalog.dropTempView(name)
+
+
+def _rows(frame: DataFrame) -> tuple[Rows, list[str]]:
+    table = frame.toArrow()
+    return Counter(rows_of(table)), list(table.column_names)
+
+
+def _collect_garbage(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    for _ in range(2):
+        jvm.System.gc()
+        jvm.System.runFinalization()
+
+
+def _pushable(
+    copies: Mapping[str, Copy], columns: Mapping[str, Sequence[Column]]
+) -> dict[str, Sequence[Column]]:
+    """The columns that Iceberg's own pruning loses no rows of."""
+    return {name: _without(columns[name], copy.unpushable()) for name, copy in copies.items()}
+
+
+def _without(
+    columns: Sequence[Column], gone: set[tuple[str, ...]], above: tuple[str, ...] = ()
+) -> list[Column]:
+    kept = []
+    for column in columns:
+        names = (*above, column.name)
+        if column.kind == "struct":
+            children = _without(column.children, gone, names)
+            kept += [Column(column.name, column.kind, column.values, children)] if children else []
+        elif names not in gone:
+            kept.append(column)
+    return kept
