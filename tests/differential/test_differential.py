@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from pyspark.sql import SparkSession
 
-from rookery.api.lake import Lake
 from rookery.prune import cascade
 from rookery.prune.cascade import Pruning
 from rookery.read import rows as reading
@@ -19,18 +16,12 @@ from tests.differential.queries import Parts
 from tests.differential.query_forms import make as make_query
 from tests.differential.run import Size, run_case
 from tests.differential.tally import Tally
-from tests.differential.world import Find, World, world_of
+from tests.differential.world import Find, World
 
 SEED = "suite"
 CASES = 5
 SIZE = Size(tables=2, predicates=120, earlier=30, by_spark=6, queries=12, source_queries=0)
 SMALL = Size(tables=1, predicates=30, earlier=0, by_spark=0, queries=0, source_queries=0)
-
-
-@pytest.fixture(scope="module")
-def world(spark: SparkSession, lake: Lake) -> Iterator[World]:
-    with world_of(spark, lake) as world:
-        yield world
 
 
 @pytest.fixture(scope="module")
