@@ -126,8 +126,8 @@ def _accepted(asked: Sequence[Asked], attempt: Callable[[Sequence[Asked]], bool]
 
 def _odd(names: tuple[str, ...], column: Any) -> set[tuple[str, ...]]:
     if pa.types.is_struct(column.type):
-        children = zip((each.name for each in column.type), column.combine_chunks().flatten(), strict=True)
-        return {found for name, child in children for found in _odd((*names, name), child)}
+        inside = [(each.name, pc.struct_field(column, place)) for place, each in enumerate(column.type)]
+        return {found for name, child in inside for found in _odd((*names, name), child)}
     if not pa.types.is_floating(column.type):
         return set()
     signs = pc.and_(pc.equal(column, 0.0), pc.less(pc.divide(1.0, column.cast(pa.float64())), 0.0))
