@@ -88,16 +88,16 @@ class Asking:
             predicate = bind(asked.sql, table, snapshot, self.session.zone)
             if snapshot is None or any(opaque_parts(predicate)):
                 tally.left_to_spark += 1
-                self._check_files(prune_all(table, store, snapshot, predicate), mask, asked.sql)
+                self.check_files(prune_all(table, store, snapshot, predicate), mask, asked.sql)
                 return
             result = read_table(table, store, snapshot, predicate)
             found = result.rows
-            self._check_files(result.pruning, mask, asked.sql)
+            self.check_files(result.pruning, mask, asked.sql)
         except StorageError as error:
             if not NOT_READ.search(str(error)):
                 raise Find(f"read {told}: {short(error)}") from error
             tally.refused["files that only Spark reads"] += 1
-            self._check_files(prune_all(table, store, snapshot, predicate), mask, asked.sql)
+            self.check_files(prune_all(table, store, snapshot, predicate), mask, asked.sql)
             return
         except UsageError as error:
             tally.refused[str(error).split(":")[0][:60]] += 1
@@ -136,7 +136,7 @@ class Asking:
         if counted != expected:
             raise Find(f"count {told}: {counted}, and Spark has {expected}")
 
-    def _check_files(self, pruning: Pruning | None, mask: NDArray[np.bool_], where: str) -> None:
+    def check_files(self, pruning: Pruning | None, mask: NDArray[np.bool_], where: str) -> None:
         """No file with a row that matches is skipped, whether reads can decide the predicate or not."""
         if pruning is None:
             return

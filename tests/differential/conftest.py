@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from pyspark.sql import SparkSession
 
+import rookery
 from rookery.api.lake import Lake
-from tests.differential.asking import Asking
+from rookery.api.where import bind
+from rookery.model import StorageError
+from tests.differential.asking import Asking, prune_all
 from tests.differential.columns import Column
 from tests.differential.history import Version
 from tests.differential.predicates import Asked
@@ -47,6 +51,29 @@ def check(world: World) -> Check:
         asking = Asking(world, random.Random(1), name, UTC, version, columns, copy, Tally(), Finds())
         predicates = [Asked("TRUE"), *map(Asked, asked)]
         asking.compare(predicates, by_spark=predicates)
+        copy.drop()
+
+    return ask
+
+
+@pytest.fixture
+def check_files(world: World) -> Check:
+    """Compare what metadata alone decides: which files may match, and counts, where those need no reading."""
+
+    def ask(name: str, *asked: str) -> None:
+        copy = Copy.of(world.other, name, "directed")
+        asking = Asking(world, random.Random(1), name, UTC, None, [], copy, Tally(), Finds())
+        truth = copy.answer([Asked("TRUE"), *map(Asked, asked)], UTC)
+        assert [each.sql for each in truth.asked][1:] == list(asked)  # Spark takes them all
+        handle = rookery.table(name, world.lake)
+        table, store = handle.load()
+        snapshot = table.snapshot()
+        for place, each in enumerate(truth.asked):
+            mask = truth.matrix[:, place]
+            pruning = prune_all(table, store, snapshot, bind(each.sql, table, snapshot, "UTC"))
+            asking.check_files(pruning, mask, each.sql)
+            with suppress(StorageError):  # a file would have to be read, in a format that is not read here
+                assert handle.count(each.sql) == int(mask.sum()), each.sql
         copy.drop()
 
     return ask

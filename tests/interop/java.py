@@ -245,11 +245,18 @@ class IcebergJava:
                 deletion.deleteFile(task.file())
         deletion.commit()
 
-    def add_column_with_default(self, name: str, column: str, value: int) -> None:
-        """Add a column that rows written before it have a value in."""
-        kind = self._iceberg.types.Types.IntegerType.get()
-        literal = self._iceberg.expressions.Literal.of(value)
-        self.table(name).updateSchema().addColumn(column, kind, None, literal).commit()
+    def add_column_with_default(
+        self, name: str, column: str, value: Any, kind: str = "int", parent: str | None = None
+    ) -> None:
+        """Add a column, or a field of the struct *parent*, that rows written before it have a value in."""
+        of = self._iceberg.types.Types.fromPrimitiveString(kind)
+        literal = self._iceberg.expressions.Literal.of(value).to(of)
+        update = self.table(name).updateSchema()
+        if parent is None:
+            update = update.addColumn(column, of, None, literal)
+        else:
+            update = update.addColumn(parent, column, of, None, literal)
+        update.commit()
         self._spark.catalog.refreshTable(name)
 
     def register_statistics(self, name: str, snapshot_id: int, written: WrittenFile) -> None:

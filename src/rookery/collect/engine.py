@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,9 +35,9 @@ def run_engine(
 ) -> Partial:
     """Sketch the group's files of these ordinals through Iceberg's own reader."""
     paths = group.files["path"].to_pylist()
-    by_path: defaultdict[str, list[int]] = defaultdict(list)  # a file may be committed twice
+    by_path: dict[str, list[int]] = {}  # a file may be committed twice
     for ordinal in ordinals:
-        by_path[paths[ordinal]].append(ordinal)
+        by_path.setdefault(paths[ordinal], []).append(ordinal)
     size = len(paths)
     thetas = {column.id: InvertedThetaBuilder(size) for column in group.fields}
     values = 0

@@ -127,7 +127,7 @@ ENTRIES = st.lists(
             "file_format": st.sampled_from(["PARQUET", "orc", "Avro"]),
             "record_count": INT64,
             "file_size_in_bytes": INT64,
-            "snapshot_id": st.just(9),
+            "snapshot_id": st.none() | INT64,
             "partition": st.integers(-3, 3),
         }
     ),
@@ -160,6 +160,7 @@ def expected_row(entry: dict[str, Any]) -> dict[str, Any]:
         "spec_id": 0,
         "partition": json.dumps([entry["partition"]]),
         "sequence_number": 5 if sequence is None else sequence,
+        "added_snapshot_id": 7 if entry["snapshot_id"] is None else entry["snapshot_id"],
         **{name: entry[name] for name in MAPS},
         "referenced_data_file": entry["referenced"],
         "content_offset": entry["offset"],

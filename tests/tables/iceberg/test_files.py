@@ -44,7 +44,7 @@ def file_set(table: IcebergTable) -> pa.Table:
 
 def entries(spark: SparkSession, name: str) -> dict[tuple[str, int], dict[str, Any]]:
     """What Iceberg's metadata table says of every live file, data and deletes, by path and offset."""
-    rows = spark.sql(f"SELECT sequence_number, data_file.* FROM {name}.entries WHERE status < 2")
+    rows = spark.sql(f"SELECT snapshot_id, sequence_number, data_file.* FROM {name}.entries WHERE status < 2")
     return {(row["file_path"], row.get("content_offset") or 0): row for row in rows.toArrow().to_pylist()}
 
 
@@ -53,6 +53,7 @@ SAME = {
     "size": "file_size_in_bytes",
     "rows": "record_count",
     "sequence_number": "sequence_number",
+    "added_snapshot_id": "snapshot_id",
     "equality_ids": "equality_ids",
 }
 MAPS = {

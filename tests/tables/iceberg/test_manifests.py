@@ -81,6 +81,7 @@ def theirs(io: Any, manifests: Sequence[Manifest | ManifestFile]) -> Iterator[Ro
             live = [entry for entry in entries if entry.status != ManifestEntryStatus.DELETED]
         for entry in live:
             file, sequence = entry.data_file._data, entry.sequence_number
+            added = manifest.added_snapshot_id if entry.snapshot_id is None else entry.snapshot_id
             yield {
                 "path": file[1],
                 "content": int(file[0] or 0),
@@ -89,6 +90,7 @@ def theirs(io: Any, manifests: Sequence[Manifest | ManifestFile]) -> Iterator[Ro
                 "rows": file[4],
                 "spec_id": manifest.partition_spec_id,
                 "sequence_number": manifest.sequence_number if sequence is None else sequence,
+                "added_snapshot_id": added,
                 **{name: None if file[at] is None else list(file[at].items()) for at, name in MAPS},
                 "referenced_data_file": file[17],
                 "content_offset": file[18],
