@@ -206,7 +206,9 @@ def _counted(subject: Subject, base: truth.Base | None, number: int, kind: str) 
     if base.state is None:
         return base.stated.get(number) if base.stated is not None else None
     before = subject.witness.schemas[base.state.name].get(number, ("", ""))[1]
-    return base.state.thetas.get(number) if before == kind else None
+    rows = sum(file.rows for file in subject.witness.held[base.snapshot].values())
+    ndv = base.state.thetas.get(number)
+    return min(int(ndv), rows) if ndv is not None and before == kind else None
 
 
 def _bounds(subject: Subject) -> Iterator[str]:

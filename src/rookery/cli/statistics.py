@@ -133,7 +133,8 @@ def stats(
 ) -> None:
     """Show what is known of each column: distinct values with their certainty, nulls, least and greatest.
 
-    Reads metadata only, and starts no Spark.
+    Reads metadata only, and starts no Spark. A least or greatest value behind ≥ or ≤ is a bound that need not
+    occur itself; NaN is neither. What is not known is not shown, and the reason stands below.
     """
     from rookery.api.table import table as handle  # brings PyIceberg
 

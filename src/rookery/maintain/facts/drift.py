@@ -108,7 +108,7 @@ def drift_of(standing: Standing, *, uncounted: bool = True) -> list[Drift]:
     if base.ours and survey.state is not None:
         types = {field.id: field.type for field in survey.table.fields()}
         counted = {
-            number: sketch.estimate(_DEVIATIONS)
+            number: _as_registered(sketch.estimate(_DEVIATIONS), survey.state.ndv(number))
             for number, sketch in survey.state.thetas.items()
             if survey.state.index.types.get(number) == types.get(number)
         }
@@ -121,6 +121,11 @@ def drift_of(standing: Standing, *, uncounted: bool = True) -> list[Drift]:
     if said is not None:
         unread = replace(unread, rows_brought=said.brought, rows_taken=said.taken)
     return drifts(survey, counted, unread, uncounted=uncounted)
+
+
+def _as_registered(estimate: Estimate, ndv: int) -> Estimate:
+    """Return an estimate with the number that is registered: whole, and not above the number of values."""
+    return replace(estimate, value=ndv, low=min(estimate.low, ndv))
 
 
 def from_stated(stated: int) -> Estimate:
