@@ -72,8 +72,8 @@ bench-status: $(READY) ## the same for the status of 1,000 tables, and of one wi
 fuzz: $(READY) ## ten minutes of mutated files, memory limited
 	$(BIN)/python -m tests.fuzz --seconds 600
 
-fuzz-prune: java ## ten minutes of random tables and predicates, against Spark's own answers
-	$(BIN)/python -m tests.differential --seconds 600
+fuzz-prune: java ## an hour of random tables, predicates and queries, against Spark's own answers
+	$(BIN)/python -m tests.differential --tables 300 --predicates 20000 --queries 2000
 
 fuzz-orphans: $(READY) ## orphans removed from 500 random lakes that make it hard, some twenty minutes; no JVM
 	$(BIN)/python -m tests.safety.orphan_lakes --lakes 500

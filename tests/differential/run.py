@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.differential import numbers
+from tests.differential import numbers, unread_types
 from tests.differential.asking import Asking
 from tests.differential.building import build, build_small
 from tests.differential.history import History, Keys, Version
@@ -26,10 +26,11 @@ class Size:
     """How much is asked of a case."""
 
     tables: int = 3
-    predicates: int = 60  # of each table
+    predicates: int = 75  # of each table
     earlier: int = 15  # of an earlier snapshot of each
     by_spark: int = 8  # of each table, in every way
-    queries: int = 20
+    unread: int = 20  # of a table with types that Spark has not
+    queries: int = 26
     source_queries: int = 1  # over the data source, which take longest
 
 
@@ -64,6 +65,9 @@ class Case:
         finally:
             for held in copies.values():
                 held.drop()
+        if self.size.unread:
+            with self.finds.noted():
+                unread_types.run(self.world.lake, self.rng, self.tally, self.size.unread)
 
     @contextmanager
     def _building(self) -> Iterator[None]:
