@@ -59,6 +59,7 @@ class History:
     versions: list[Version] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     parts: list[tuple[str, str]] = field(default_factory=list)  # how, and of which column
+    branches: list[str] = field(default_factory=list)
     removed: bool = False  # rows of files that stay
     orc: bool = False  # some files, in which Iceberg reads no defaults
     defaulted: bool = False

@@ -55,10 +55,16 @@ class Parts:
     """The parts that queries are made of."""
 
     def __init__(
-        self, rng: random.Random, tables: Mapping[str, Sequence[Column]], *, lenient: bool = False
+        self,
+        rng: random.Random,
+        tables: Mapping[str, Sequence[Column]],
+        branches: Sequence[tuple[str, str]] = (),
+        *,
+        lenient: bool = False,
     ) -> None:
         self.rng = rng
         self.tables = tables  # by name, without catalog and namespace
+        self.branches = branches  # tables and names
         self.lenient = lenient
         self._count = 0
 

@@ -248,6 +248,17 @@ def in_full(parts: Parts) -> Query:
     return Query("in full", f"SELECT {listed} FROM {text}{parts.where([source])}", native=True)
 
 
+def branch(parts: Parts) -> Query:
+    """A branch, of which no copy is there either."""
+    if not parts.branches:
+        return star(parts)
+    name, of = parts.rng.choice(parts.branches)
+    written = parts.rng.choice((f"lake.db.{name}.branch_{of} b", f"lake.db.{name} VERSION AS OF '{of}' AS b"))
+    source = Source(written, "b", parts.tables[name])
+    listed = parts.listed(parts.outputs([source]))
+    return Query("branch", f"SELECT {listed} FROM {source.text}{parts.where([source])}", native=True)
+
+
 def view(parts: Parts) -> Query:
     """A temporary view, which may have the name of a table, and a query over it and a table."""
     rng = parts.rng
@@ -293,6 +304,7 @@ FORMS: Mapping[Callable[[Parts], Query], int] = {
     sample: 1,
     metadata: 1,
     in_full: 1,
+    branch: 1,
     view: 2,
 }
 _WEIGHTED = [form for form, weight in FORMS.items() for _ in range(weight)]

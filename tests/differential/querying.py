@@ -35,13 +35,15 @@ class Querying:
     session: Session
     copies: Mapping[str, Copy]  # by the tables' names
     columns: Mapping[str, Sequence[Column]]
+    branches: Sequence[tuple[str, str]]
     tally: Tally
     finds: Finds
 
     def ask(self, count: int, by_source: int) -> None:
         """Ask some queries by `rookery.sql`, and some more of one relation of the data source a table."""
         lenient = self.session.settings.get("spark.sql.ansi.enabled") == "false"
-        parts = Parts(self.rng, _pushable(self.copies, self.columns), lenient=lenient)
+        tables = _pushable(self.copies, self.columns)
+        parts = Parts(self.rng, tables, self.branches, lenient=lenient)
         with self.session.applied(self.world.spark, self.world.other):
             for _ in range(count):
                 with self.finds.noted():

@@ -60,7 +60,12 @@ class Case:
                 self._ask(history, held, None, self.size.predicates)
                 self._ask_earlier(history)
             columns = {name: each.columns for name, each in zip(copies, self.histories, strict=True)}
-            querying = Querying(self.world, self.rng, self.session, copies, columns, self.tally, self.finds)
+            branches = [
+                (name, of) for name, each in zip(copies, self.histories, strict=True) for of in each.branches
+            ]
+            querying = Querying(
+                self.world, self.rng, self.session, copies, columns, branches, self.tally, self.finds
+            )
             querying.ask(self.size.queries, self.size.source_queries)
         finally:
             for held in copies.values():

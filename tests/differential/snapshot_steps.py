@@ -61,6 +61,7 @@ def branch(history: History) -> None:
     rng, name = history.rng, f"b{len(history.steps)}"
     if not history.sql(f"ALTER TABLE {history.name} CREATE BRANCH {name}", may_fail=True):
         return
+    history.branches.append(name)
     for _ in range(rng.randrange(1, 3)):
         asked = rng.choice((f"DELETE FROM {{}} WHERE id % {rng.choice((2, 3))} = 0", ""))
         if asked:
