@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 from pyspark.sql import SparkSession
@@ -39,19 +39,27 @@ def world(spark: SparkSession, lake: Lake) -> Iterator[World]:
 Check = Callable[..., None]
 
 
+@contextmanager
+def asking_of(world: World, name: str, snapshot: int | None = None) -> Iterator[Asking]:
+    """Predicates about a table or a snapshot of it, which stop at the first find."""
+    version = None if snapshot is None else Version(snapshot, [])
+    source = name if snapshot is None else f"{name} VERSION AS OF {snapshot}"
+    copy = Copy.of(world.other, source, "directed")
+    columns = [Column("id", "long", [1])]
+    try:
+        yield Asking(world, random.Random(1), name, UTC, version, columns, copy, Tally(), Finds())
+    finally:
+        copy.drop()
+
+
 @pytest.fixture
 def check(world: World) -> Check:
     """Compare the answers to some predicates, of the table or of a snapshot of it."""
 
     def ask(name: str, *asked: str, snapshot: int | None = None) -> None:
-        version = None if snapshot is None else Version(snapshot, [])
-        source = name if snapshot is None else f"{name} VERSION AS OF {snapshot}"
-        copy = Copy.of(world.other, source, "directed")
-        columns = [Column("id", "long", [1])]
-        asking = Asking(world, random.Random(1), name, UTC, version, columns, copy, Tally(), Finds())
-        predicates = [Asked("TRUE"), *map(Asked, asked)]
-        asking.compare(predicates, by_spark=predicates)
-        copy.drop()
+        with asking_of(world, name, snapshot) as asking:
+            predicates = [Asked("TRUE"), *map(Asked, asked)]
+            asking.compare(predicates, by_spark=predicates)
 
     return ask
 
@@ -61,19 +69,19 @@ def check_files(world: World) -> Check:
     """Compare what metadata alone decides: which files may match, and counts, where those need no reading."""
 
     def ask(name: str, *asked: str) -> None:
-        copy = Copy.of(world.other, name, "directed")
-        asking = Asking(world, random.Random(1), name, UTC, None, [], copy, Tally(), Finds())
-        truth = copy.answer([Asked("TRUE"), *map(Asked, asked)], UTC)
-        assert [each.sql for each in truth.asked][1:] == list(asked)  # Spark takes them all
         handle = rookery.table(name, world.lake)
         table, store = handle.load()
         snapshot = table.snapshot()
-        for place, each in enumerate(truth.asked):
-            mask = truth.matrix[:, place]
-            pruning = prune_all(table, store, snapshot, bind(each.sql, table, snapshot, "UTC"))
-            asking.check_files(pruning, mask, each.sql)
-            with suppress(StorageError):  # a file would have to be read, in a format that is not read here
-                assert handle.count(each.sql) == int(mask.sum()), each.sql
-        copy.drop()
+        with asking_of(world, name) as asking:
+            truth = asking.copy.answer([Asked("TRUE"), *map(Asked, asked)], UTC)
+            assert [each.sql for each in truth.asked][1:] == list(asked)  # Spark takes them all
+            for place, each in enumerate(truth.asked):
+                mask = truth.matrix[:, place]
+                pruning = prune_all(table, store, snapshot, bind(each.sql, table, snapshot, "UTC"))
+                asking.check_files(pruning, mask, each.sql)
+                with suppress(
+                    StorageError
+                ):  # a file would have to be read, in a format that is not read here
+                    assert handle.count(each.sql) == int(mask.sum()), each.sql
 
     return ask
