@@ -63,7 +63,8 @@ def unknown_settings(spark: SparkSession) -> Iterator[str]:
 
 
 def _is_default(spark: SparkSession, key: str, value: str) -> bool:
-    entry = _jvm(spark).org.apache.spark.sql.internal.SQLConf.getConfigEntry(key)
+    entries = getattr(getattr(_jvm(spark).org.apache.spark.sql.internal, "SQLConf$"), "MODULE$")
+    entry = entries.getConfigEntry(key)
     return entry is not None and str(entry.defaultValueString()).lower() == value.lower()
 
 
@@ -90,8 +91,12 @@ def _jvm(spark: SparkSession) -> Any:
 
 
 def session_zone(spark: SparkSession) -> str:
-    """Return the zone in which a session reads local times."""
-    return str(spark.conf.get(_ZONE))
+    """Return the zone in which a session reads local times; Java's short names are replaced by long ones."""
+    name = str(spark.conf.get(_ZONE))
+    if spark_connect(spark):
+        return name
+    zones = _jvm(spark).java.time.ZoneId
+    return str(zones.SHORT_IDS.getOrDefault(name, name))
 
 
 def reads_aside(spark: SparkSession) -> bool:

@@ -1,0 +1,224 @@
+"""One query reads one snapshot of each table, the newest, and goes on reading it as long as it is used."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import rookery
+from rookery.api import sql
+from rookery.api.lake import Lake
+from rookery.model import CatalogError
+from rookery.tables.iceberg.jvm import load_java_table
+from tests.lakehouse import tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROUNDS = 500  # of garbage collection, after which what nobody uses must be gone
+
+
+@pytest.fixture
+def name(spark: SparkSession, lake: Lake) -> Iterator[str]:
+    """A table of the numbers up to 80 in eight files."""
+    with tables(spark) as make:
+        name = make("k bigint", "numbers")
+        spark.range(0, 80, 1, 1).toDF("k").repartitionByRange(8, "k").writeTo(name).append()
+        rookery.analyze(spark, name, lake=lake)
+        yield name
+
+
+def append(lake: Lake, name: str, *numbers: int) -> None:
+    """Commit as another engine does, of which Spark hears nothing."""
+    lake.load(name).append(pa.table({"k": pa.array(numbers, pa.int64())}))
+
+
+WHERES = ["k = 5", "k >= 0", "k < 70 OR k > 1000", "k + 0 >= 0"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"spark.sql.ansi.enabled": "false"}, {"spark.wap.branch": "none"}])
+@pytest.mark.parametrize("where", WHERES)
+def test_commits_of_others_are_seen_at_once(
+    spark: SparkSession, lake: Lake, name: str, where: str, settings: dict[str, str]
+) -> None:
+    session = spark.newSession()
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    table = rookery.table(name, lake)
+    texts = [
+        f"SELECT * FROM {name} WHERE {where}",
+        f"FROM {name} |> WHERE {where}",
+        f"SELECT a.k FROM {name} AS a (k) RIGHT JOIN {name} b USING (k) WHERE {where}",
+    ]
+    for change in (lambda: append(lake, name, 5, 5000), lambda: lake.load(name).delete("k = 5")):
+        session.table(name).count()  # which Iceberg's catalog remembers
+        change()
+        expected = table.count(where) if "+" not in where else table.count()
+        assert table.scan(session, where).count() == expected
+        session.table(name).count()
+        assert [rookery.sql(session, text, lake).distinct().count() for text in texts] == [
+            table.scan(session, where).distinct().count()
+        ] * 3
+
+
+@pytest.mark.parametrize("first", ["sql", "scan"])
+def test_a_commit_between_planning_and_reading(
+    spark: SparkSession, lake: Lake, name: str, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """Of all uses of a table, those that are cut and those that are not, the same snapshot is read."""
+    planned = sql.plan
+
+    def then_committed(*arguments: Any) -> Any:
+        found = planned(*arguments)
+        append(lake, name, 5, 6)
+        load_java_table(spark, lake.table_name(name))  # as another query in the session would
+        return found
+
+    monkeypatch.setattr(sql, "plan", then_committed)
+    text = f"SELECT (SELECT count(*) FROM {name}), (SELECT count(*) FROM {name} WHERE k < 10)"
+    if first == "scan":
+        text = (
+            f"SELECT count(*), count_if(b.k < 10) FROM {name} a LEFT JOIN {name} b ON a.k = b.k AND b.k < 10"
+        )
+    assert tuple(rookery.sql(spark, text, lake).first() or ()) == (80, 10)
+
+
+def test_a_frame_goes_on_showing_its_snapshot(spark: SparkSession, lake: Lake, name: str) -> None:
+    table = rookery.table(name, lake)
+    frames = [table.scan(spark, where) for where in (None, *WHERES)]
+    before = [frame.count() for frame in frames]
+    append(lake, name, 5)
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN k TO n")
+    assert [frame.count() for frame in frames] == before
+    assert [row.k for row in frames[1].collect()] == [5]
+    assert table.scan(spark, "n = 5").count() == 2
+
+
+def test_a_column_added_and_no_row(spark: SparkSession, lake: Lake, name: str) -> None:
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN x int")
+    for where in (None, "k = 5", "x IS NULL"):
+        assert rookery.table(name, lake).scan(spark, where).columns == ["k", "x"]
+    text = f"SELECT a.x, b.k FROM {name} a JOIN {name} b ON a.k = b.k AND a.k = 5"
+    assert rookery.sql(spark, text, lake).collect() == [(None, 5)]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_metadata_columns(spark: SparkSession, lake: Lake, version: int) -> None:
+    with tables(spark) as make:
+        name = make("k bigint, p int", partitioned="p", **{"format-version": version})
+        spark.range(0, 80, 1, 1).selectExpr("id k", "CAST(id DIV 10 AS int) p").writeTo(name).append()
+        spark.sql(f"DELETE FROM {name} WHERE k = 7")
+        columns = ["_file", "_pos", "_partition", "_partition.p", "_spec_id", "_deleted"]
+        columns += ["_row_id", "_last_updated_sequence_number"] if version > 2 else []
+        for column in columns:
+            expected = spark.table(name).where("k < 10").select("k", column).collect()
+            assert rookery.table(name, lake).scan(spark, "k < 10").select("k", column).collect() == expected
+            text = f"SELECT k, {column} FROM {name} WHERE k < 10"
+            assert rookery.sql(spark, text, lake).collect() == expected
+        inner = f"SELECT k FROM {name} WHERE k < 10 AND _pos < o._pos + 1"
+        outer = f"SELECT k, _pos FROM {name} o WHERE k IN ({inner}) AND k < 70"
+        assert rookery.sql(spark, outer, lake).collect() == spark.sql(outer).collect()
+
+
+def test_a_column_qualified_by_the_current_namespace(spark: SparkSession, lake: Lake, name: str) -> None:
+    _, namespace, last = name.split(".")
+    spark.sql(f"USE lake.{namespace}")
+    try:
+        for columns in (
+            f"{namespace}.{last}.k",
+            f"lake.{namespace}.{last}.k",
+            f"{last}.k",
+            f"{namespace}.{last}.*",
+        ):
+            assert rookery.sql(spark, f"SELECT {columns} FROM {last} WHERE k = 5", lake).collect() == [(5,)]
+    finally:
+        for catalog in ("spark_catalog", "lake"):  # to go elsewhere and back forgets the namespace
+            spark.catalog.setCurrentCatalog(catalog)
+
+
+def test_catalogs_that_share_only_their_name(
+    spark: SparkSession, lake: Lake, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = rookery.connect("lake", uri=f"sqlite:///{tmp_path}/other.db", warehouse=f"file://{tmp_path}")
+    namespace, last = name.split(".")[1:]
+    other.catalog.create_namespace(namespace)
+    made = other.catalog.create_table((namespace, last), pa.schema([("k", pa.int64())]))
+    made.append(pa.table({"k": pa.array([1000], pa.int64())}))
+    assert rookery.sql(spark, f"SELECT k FROM {name} WHERE k = 5", other).collect() == [(5,)]
+    assert "share only the name" in caplog.text
+    with pytest.raises(CatalogError, match="share only the name"):
+        rookery.table(name, other).scan(spark, "k = 5")
+
+
+def test_a_catalog_that_has_fallen_behind(spark: SparkSession, lake: Lake, name: str, tmp_path: Path) -> None:
+    """The same table by its uuid, at an older state, answers no query of Spark's."""
+    other = rookery.connect("lake", uri=f"sqlite:///{tmp_path}/other.db", warehouse=f"file://{tmp_path}")
+    namespace, last = name.split(".")[1:]
+    other.catalog.create_namespace(namespace)
+    other.catalog.register_table((namespace, last), lake.load(name).metadata_location)
+    append(lake, name, 5)
+    assert rookery.sql(spark, f"SELECT k FROM {name} WHERE k = 5", other).collect() == [(5,), (5,)]
+
+
+def staged_sets(spark: SparkSession, lake: Lake, name: str) -> int:
+    jvm: Any = spark._jvm
+    table = load_java_table(spark, lake.table_name(name))
+    return int(jvm.org.apache.iceberg.spark.ScanTaskSetManager.get().fetchSetIds(table).size())
+
+
+def collected(spark: SparkSession, done: Callable[[], bool]) -> bool:
+    """Collect garbage, of Python and of the JVM, until something is so."""
+    jvm: Any = spark._jvm
+    for _ in range(ROUNDS):
+        gc.collect()
+        jvm.System.gc()
+        jvm.java.util.Collections.nCopies(1 << 16, "pressure").toArray()
+        if done():
+            return True
+    return False
+
+
+def _as_view(spark: SparkSession, frame: DataFrame) -> Callable[[], int]:
+    frame.createOrReplaceTempView("lasting")
+    return lambda: spark.sql("SELECT k FROM lasting WHERE k = 5").count()
+
+
+def _as_cached(spark: SparkSession, frame: DataFrame) -> Callable[[], int]:
+    frame.createOrReplaceTempView("lasting")
+    spark.sql("CACHE LAZY TABLE lasting")
+    return lambda: spark.table("lasting").where("k = 5").count()
+
+
+KEPT: dict[str, Callable[[SparkSession, DataFrame], Callable[[], int]]] = {
+    "frame": lambda spark, frame: frame.count,
+    "derived": lambda spark, frame: frame.groupBy("k").count().where("k = 5").count,
+    "joined": lambda spark, frame: frame.alias("a").join(frame.alias("b"), "k").where("k = 5").count,
+    "rows": lambda spark, frame: frame.rdd.count,
+    "view": _as_view,
+    "cached view": _as_cached,
+}
+
+
+@pytest.mark.parametrize("kept", KEPT)
+@pytest.mark.parametrize("by", ["sql", "scan"])
+def test_what_is_staged_lives_as_long_as_it_can_be_read(
+    spark: SparkSession, lake: Lake, name: str, by: str, kept: str
+) -> None:
+    def frame(number: int) -> DataFrame:
+        if by == "scan":
+            return rookery.table(name, lake).scan(spark, f"k = {number}")
+        return rookery.sql(spark, f"SELECT * FROM {name} WHERE k = {number}", lake)
+
+    count = KEPT[kept](spark, frame(5))
+    frame(25)  # which nobody keeps, and whose end shows that garbage was collected
+    assert collected(spark, lambda: staged_sets(spark, lake, name) == 1)
+    assert count() == 1
+    spark.catalog.clearCache()
+    spark.catalog.dropTempView("lasting")
+    del count
+    assert collected(spark, lambda: staged_sets(spark, lake, name) == 0)
