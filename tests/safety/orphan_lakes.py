@@ -71,7 +71,7 @@ class RandomLake:
     root: Path
     chance: random.Random
     features: set[str] = field(default_factory=set)
-    orphans: set[str] = field(default_factory=set)  # that must go, by resolved path, if nothing is refused
+    orphans: set[str] = field(default_factory=set)  # that must go, if nothing is refused
 
     def __post_init__(self) -> None:
         self.real, self.alias = self.root / "real", self.root / "alias"
@@ -345,10 +345,10 @@ def run_lake(seed: str, tally: Counter[str]) -> None:
                 removed = _removed(subject, grew, tally)
                 is_main = lake is grew.lake and identifier[-1] == "t"
                 if is_main and removed is not None:
-                    left = grew.orphans - removed - _left_alone(grew)
-                    if left:
+                    left = {path for path in grew.orphans if os.path.exists(path)}
+                    if left - _left_alone(grew):
                         raise Find(f"orphans stayed: {sorted(left)}")
-                    tally["true orphans gone"] += len(grew.orphans & removed)
+                    tally["true orphans gone"] += len(grew.orphans - left)
         lost = sorted(name for name in there if not os.path.exists(local_path(name)))
         if lost:
             raise Find(f"{len(lost)} needed files are gone: {lost[:3]}; {sorted(grew.features)}")
