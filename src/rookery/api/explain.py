@@ -97,7 +97,8 @@ def explain(
     pruning = prune(table, current, files, predicate)
     resolution = _resolution(pruning, files.opening_cost(), resolved_ms + (planned - started) * 1000)
     stages = [resolution, *pruning.stages]
-    left = survivors(pruning, store.io_properties) if len(pruning.numbers) <= inside else None
+    few = len(pruning.numbers) <= inside
+    left = survivors(pruning, store.io_properties, with_deletes=False) if few else None
     within, rows_left = look_inside(pruning, left, predicate, store.io_properties, inside)
     stages += within
     listed = files.files.take(pruning.numbers).select(["path", "size", "rows"]).to_pylist()

@@ -26,14 +26,16 @@ from rookery.tables.iceberg.files import identities
 _DELETES: Kept[Any] = Kept(16)
 
 
-def survivors(pruning: Pruning, io_properties: Mapping[str, str]) -> list[FileRead]:
-    """Return the files that are left, in their order."""
+def survivors(
+    pruning: Pruning, io_properties: Mapping[str, str], *, with_deletes: bool = True
+) -> list[FileRead]:
+    """Return the files that are left, in their order; delete files are read unless nobody needs them."""
     numbers = pruning.numbers
     if not len(numbers):
         return []
     left = pruning.files.files.take(numbers)
     reader = DeleteReader(pruning.table.schema(pruning.snapshot), io_properties)
-    attached = attached_deletes(pruning, left)
+    attached = attached_deletes(pruning, left) if with_deletes else {}
     rows = _rows(pruning, numbers)
     answered = _answered(pruning)
     constants = _Constants(pruning.table)
