@@ -15,7 +15,7 @@ import pytest
 import rookery
 from rookery.api.lake import Lake
 from rookery.api.table import TableHandle
-from rookery.model import UsageError
+from rookery.model import RookeryError
 from tests.trino.client import Trino, TrinoError
 from tests.trino.written import COLUMNS, SHARED, write
 
@@ -67,7 +67,7 @@ def test_rows(spark: SparkSession, trino: Trino, lake: Lake, written: str) -> No
         found = handle.read(columns=SHARED).sort_by("id").to_pylist()
         assert [[_as_json(row[each]) for each in SHARED] for row in found] == wanted
     else:
-        with pytest.raises(UsageError, match="not read here"):
+        with pytest.raises(RookeryError, match="read here"):
             handle.read(columns=SHARED)
     found = handle.scan(spark, columns=SHARED).orderBy("id").toArrow().to_pylist()
     assert [[_as_json(row[each]) for each in SHARED] for row in found] == wanted
