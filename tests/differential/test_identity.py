@@ -19,8 +19,8 @@ from rookery.prune import kept
 from rookery.store import FILES_SCHEMA, State, Store
 from rookery.store.state import write_state
 from tests.differential.conftest import Check
-from tests.differential.world import World
 from tests.differential.test_directed import delete_equal, snapshot
+from tests.differential.world import World
 from tests.lakehouse import NewTable
 
 ASKED = (
