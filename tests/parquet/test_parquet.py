@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rookery.collect.read import ARROW, PAGES, NeedsEngineError, read_parquet
+from rookery.collect.physical import NeedsEngineError
+from rookery.collect.read import ARROW, PAGES, read_parquet
 from rookery.model import Field
 from rookery.parquet import read_footer
 from rookery.sketch import MAX_THETA

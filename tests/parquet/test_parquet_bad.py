@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery.collect.read import NeedsEngineError, read_parquet
+from rookery.collect.physical import NeedsEngineError
+from rookery.collect.read import read_parquet
 from rookery.model import Field, FormatError, RookeryError, StorageError
 from rookery.parquet.footer import ParquetError
 from rookery.parquet.thrift import Cursor, ThriftError

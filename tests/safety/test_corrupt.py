@@ -57,7 +57,7 @@ def scramble(path: Path) -> None:
 
 
 def make_unreadable(path: Path) -> None:
-    """A link to itself: an error at opening that permissions are not, for a root user."""
+    """A link to itself: it leads to no file."""
     path.unlink()
     path.symlink_to(path)
 

@@ -490,7 +490,7 @@ def test_bytes_of_states(kept: Kept, warnings: list[str]) -> None:
     chance = random.Random(SEED)
     names = sorted(path.name for path in kept.folder.glob("state-*"))
     noticed = 0
-    for _ in range(150):
+    for _ in range(200):
         path = kept.folder / chance.choice(names[-2:])
         whole = path.read_bytes()
         changed = next(mutants(whole, Region("all", 0, len(whole)), chance, 9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -92,6 +93,8 @@ class LocalSource(Source):
         except FileNotFoundError as error:
             raise MissingFileError(f"{path}: {error.strerror}", hint="check the path") from error
         except OSError as error:
+            if error.errno == errno.ELOOP:  # a link that leads nowhere
+                raise MissingFileError(f"{path}: {error.strerror}", hint="check the path") from error
             raise StorageError(f"{path}: {error.strerror}", hint="check who may read it") from error
 
     def _measure(self) -> int:

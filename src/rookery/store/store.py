@@ -195,7 +195,7 @@ class Store:
         try:
             return read_index(self.path(name), self.io_properties).table_uuid == table_uuid
         except UNUSABLE_FILE as error:
-            log.warning("a state is kept, as it cannot be read: %s", error)
+            log.debug("a state is kept, as it cannot be read: %s", error)  # others warn of it
             return False
 
     def _unnamed(self, states: list[str], grace: float) -> list[str]:

@@ -419,7 +419,7 @@ def test_snappy_that_lies() -> None:
 
 
 def test_missing_file() -> None:
-    with pytest.raises(StorageError, match="cannot be read"):
+    with pytest.raises(StorageError, match="no such file"):
         read_files(MemoryIO({}), [listed("m")])
 
 
