@@ -15,6 +15,7 @@ import rookery
 from rookery.api.doctor import doctor
 from rookery.api.lake import Lake
 from rookery.api.table import TableHandle
+from rookery.cli.app import run
 from rookery.model import MissingFileError, StorageError
 from rookery.prune.kept import forget
 from rookery.storage import (
@@ -182,3 +183,13 @@ def test_the_doctor_sees_it(
     assert "AccessDenied" not in others[0].detail  # that one does not answer at all
     others = [*doctor(lake, ("others",)).checks]
     assert {check.subject: check.outcome for check in others} == {"other": "ok", "gone": "finding"}
+
+
+def test_puffin_commands_with_the_settings_of_a_table(
+    handle: TableHandle, rest: RestServer, s3: S3Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, store = handle.load()
+    (state,) = store.names("state-", ".puffin")
+    catalog = ["--catalog", "prod", "--uri", rest.uri]
+    assert run(["puffin", "verify", store.path(state), "--table", str(handle.name), *catalog]) == 0
+    assert "vended" not in "".join(capsys.readouterr())

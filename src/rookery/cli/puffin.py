@@ -18,17 +18,23 @@ from rookery.puffin.codecs import CODECS, NONE
 app = typer.Typer(help="Look into Puffin files, check and copy them.", no_args_is_help=True)
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A path or a URL.")]
+Table = Annotated[
+    str | None,
+    typer.Option(
+        "--table", help="Reach a URL with the storage settings of this table, as its catalog hands them out."
+    ),
+]
 
 
 @app.command()
-def inspect(context: typer.Context, file: File) -> None:
+def inspect(context: typer.Context, file: File, table: Table = None) -> None:
     """Show a file as a tree: footer, blobs, and what is inside the blobs of known types.
 
     Of a theta sketch, the number of distinct values with its bounds at two standard deviations; of a
     deletion vector, how many rows of which data file it deletes. Exits with 1 if a blob cannot be decoded.
     """
     settings = settings_of(context)
-    show(puffin_files.inspect(file, settings.properties_for(file)), settings)
+    show(puffin_files.inspect(file, settings.properties_for(table, file)), settings)
 
 
 @app.command()
@@ -37,10 +43,11 @@ def cat(
     file: File,
     blob: Annotated[int, typer.Option(help="Number of the blob, from 0.")],
     stored: Annotated[bool, typer.Option("--stored", help="As it is stored, not decompressed.")] = False,
+    table: Table = None,
 ) -> None:
     """Write the payload of one blob to standard output, byte for byte."""
     settings = settings_of(context)
-    data = puffin_files.payload(file, blob, settings.properties_for(file), stored=stored)
+    data = puffin_files.payload(file, blob, settings.properties_for(table, file), stored=stored)
     rest = memoryview(data)
     while rest:  # an unbuffered stream may take a part only, as before a full disk or a closed pipe
         rest = rest[sys.stdout.buffer.write(rest) :]
@@ -48,10 +55,10 @@ def cat(
 
 
 @app.command()
-def verify(context: typer.Context, file: File) -> None:
+def verify(context: typer.Context, file: File, table: Table = None) -> None:
     """Check everything that the specification says of a file, a line each; exit with 1 on a finding."""
     settings = settings_of(context)
-    show(puffin_files.verify(file, settings.properties_for(file)), settings)
+    show(puffin_files.verify(file, settings.properties_for(table, file)), settings)
 
 
 @app.command()
@@ -71,6 +78,7 @@ def copy(
         bool, typer.Option("--compress-footer", help="Write the footer as LZ4.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it is there.")] = False,
+    table: Table = None,
 ) -> None:
     """Copy a file, selecting, dropping or recompressing blobs.
 
@@ -89,6 +97,6 @@ def copy(
         codec=codec,
         compress_footer=compress_footer,
         overwrite=overwrite,
-        properties=settings.properties_for(source, target),
+        properties=settings.properties_for(table, source, target),
     )
     show(report, settings)

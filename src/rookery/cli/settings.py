@@ -58,9 +58,11 @@ class Settings:
 
         return connect(self.catalog, uri=self.uri, warehouse=self.warehouse)
 
-    def properties_for(self, *locations: str) -> Mapping[str, str]:
-        """Return the catalog's properties if some location is a URL, which may need its credentials."""
-        return self.lake().properties if any(map(scheme_of, locations)) else {}
+    def properties_for(self, table: str | None, *locations: str) -> Mapping[str, str]:
+        """Return what URLs among the locations are reached with: the catalog's properties, or a table's."""
+        if not any(map(scheme_of, locations)):
+            return {}
+        return self.lake().load(table).io.properties if table else self.lake().properties
 
 
 def seconds_of(patience: str) -> float:
