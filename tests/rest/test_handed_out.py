@@ -30,6 +30,8 @@ from rookery.tables.iceberg.avro_source import GONE_HINT
 from tests.rest.catalog_server import RestServer
 from tests.rest.s3_server import BUCKET, S3Server
 
+pytestmark = pytest.mark.spark  # which is to say, they need a JVM
+
 ROWS = pa.table({"id": pa.array(range(100), pa.int64()), "word": [f"word {n}" for n in range(100)]})
 
 

@@ -1,4 +1,7 @@
-"""How many requests a key lookup takes, of the catalog and of the store together."""
+"""A table that a Spark session of a REST catalog has analysed; only the server knows the store and its keys.
+
+How that session reached it, and how many requests a key lookup takes of the catalog and the store together.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,35 @@ import pytest
 
 import rookery
 from rookery.prune.kept import forget
+from rookery.spark.catalogs import ICEBERG_AWS
 from tests.rest.catalog_server import RestServer
 from tests.rest.conftest import Prepared
+from tests.rest.prepare import FILES, ROWS
 from tests.rest.s3_server import S3Server
 
 pytestmark = pytest.mark.spark
+
+
+def test_the_store_has_its_classes(prepared: Prepared) -> None:
+    assert ICEBERG_AWS in prepared.told["packages"]
+
+
+def test_analysed_with_what_is_handed_out(prepared: Prepared) -> None:
+    assert prepared.told["files_read"] == FILES
+    assert prepared.told["ndv"] == {"id": pytest.approx(ROWS, rel=0.05), "word": 500}
+    assert prepared.told["freshness"] == "current"
+
+
+def test_every_way_of_reading(prepared: Prepared) -> None:
+    told = prepared.told
+    assert (told["rows"], told["scanned"], told["source"]) == (ROWS - 100, 1, 1)
+    assert told["blobs"] == 2
+
+
+def test_no_secret_where_others_can_read_it(prepared: Prepared) -> None:
+    assert prepared.told["exposed"] == []
+    assert prepared.told["environment"] == []
+    assert prepared.told["shown"] == []
 
 
 @pytest.fixture
