@@ -31,6 +31,6 @@ def test_delete_files_are_not_read(
             Path(file.file_path.removeprefix("file:")).unlink()
     assert {file.content for file in files} == {0, 1}
     report = rookery.table(name, lake).explain("id = 60")
-    (wanted,) = {file.file_path for file in files if not file.content} & {file.path for file in report.files}
-    assert len(report.files) == 1
-    assert wanted.endswith(data)
+    left = {file.path for file in report.files}
+    assert left <= {file.file_path for file in files if not file.content}
+    assert len(left) == (2 if data == "avro" else 1)  # Avro has no bounds

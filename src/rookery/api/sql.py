@@ -104,11 +104,11 @@ def _exchanged(planned: Sequence[PlannedTable]) -> list[PlannedTable]:
 
 def _plan(spark: SparkSession, text: str, lake: Lake) -> list[PlannedTable]:
     """Return the tables of a query, pruned; whether they are or not, Spark sees them as they are now."""
-    found = query_tables(text)
-    if found is None:
-        return []
     tables = _Tables(spark, lake)
     try:
+        found = query_tables(text)  # sqlglot raises all kinds of errors on what it does not know
+        if found is None:
+            return []
         if prunes(spark, text):
             return plan(found, tables.resolve, session_zone(spark))
         for parts in (*found.elsewhere, *(use.parts for select in found.selects for use in select.uses)):
