@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -49,3 +49,12 @@ def spark(lake: Lake) -> Iterator[SparkSession]:
     session.sql("CREATE NAMESPACE IF NOT EXISTS db")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def same_session(request: pytest.FixtureRequest) -> None:
+    """Make the session of all tests the active one again: createDataFrame of another has taken its place."""
+    if "spark" in request.fixturenames:
+        session: Any = request.getfixturevalue("spark")
+        type(session)._activeSession = session
+        session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)

@@ -24,7 +24,8 @@ from rookery.maintain.runs.recording import recorded
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import Outcome, StepReport, Subject, TableRun
 from rookery.maintain.words import one_line
-from rookery.model import RookeryError, Sheet, SheetReport, TableName, in_bytes
+from rookery.model import RookeryError, Sheet, SheetReport, TableName, UsageError, in_bytes
+from rookery.tables.iceberg.java_errors import as_rookery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -188,8 +189,8 @@ def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet) -> list[_T
             chosen = policies.policy_of(name, loaded.properties).policy
             found.append(_Table(name, chosen, str(loaded.metadata.table_uuid)))
         except RookeryError as error:
-            if not is_pattern(pattern):
-                raise
+            if not is_pattern(pattern) and (len(named) == 1 or isinstance(error, UsageError)):
+                raise  # a name that is wrong is better said before anything is done
             found.append(_Table(name, error=_said(error)))
     return found
 
@@ -212,8 +213,9 @@ def _maintained(
         with book.leases.hold(table.key) as lease:
             work = partial(run, stop=lambda: lease.lost)
             return recorded(book.history, str(table.name), ASKED_FOR, lambda record: work(record=record))
-    except RookeryError as error:
-        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=_said(error))
+    except Exception as error:  # noqa: BLE001  # what is wrong with one table does not stop the next
+        meant = as_rookery(error, f"maintenance of {table.name}")
+        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=_said(meant))
 
 
 def _said(error: RookeryError) -> str:

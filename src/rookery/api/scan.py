@@ -12,8 +12,10 @@ from rookery.api.where import Where, bind
 from rookery.model import ALWAYS, CatalogError, Predicate, Snapshot, TableName, quote_part
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
+from rookery.spark.live import check_session
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.java_errors import refused_types, translated
 from rookery.tables.iceberg.jvm import PinnedTable, load_java_table, pinned_table
 from rookery.where.spelling import spell
 
@@ -35,6 +37,7 @@ def scan(
     snapshot: int | None = None,
 ) -> DataFrame:
     """Return the rows that match; the predicate is applied again by Spark, which has the last word."""
+    check_session(spark)
     table, store, pinned = open_in_both(spark, lake, name)
     current = table.at(snapshot)
     text = where if isinstance(where, str) else None
@@ -42,13 +45,14 @@ def scan(
     # What a text means in a session that is not known, Spark alone can tell.
     known = text is None or prunable
     predicate = bind(where, table, current, session_zone(spark)) if known else ALWAYS
-    # Staged files are read with the columns of now.
-    if pinned is None or not prunable or current is None or table.schema(current) != table.schema():
-        frame = _by_spark(spark, table, snapshot)
-    elif (pruning := _pruning(table, store, current, predicate)) is not None:
-        frame = left_frame(pruning, pinned)
-    else:
-        frame = pinned.frame() if snapshot is None else _by_spark(spark, table, snapshot)
+    has_columns_of_now = current is not None and table.schema(current) == table.schema()
+    with translated(f"scan of {name}"), refused_types(name):
+        if pinned is None or not prunable or current is None or not has_columns_of_now:
+            frame = _by_spark(spark, table, snapshot)
+        elif (pruning := _pruning(table, store, current, predicate)) is not None:
+            frame = left_frame(pruning, pinned)
+        else:
+            frame = pinned.frame() if snapshot is None else _by_spark(spark, table, snapshot)
     if where is not None:
         frame = frame.where(spell(predicate) if text is None else text)
     return frame if columns is None else frame.select(*(quote_part(name) for name in columns))

@@ -16,8 +16,9 @@ from rookery.api.sql_tables import query_tables
 from rookery.api.statistics import analyze
 from rookery.api.table import table
 from rookery.model import CatalogError, RookeryError, TableName, quote_part
+from rookery.spark.live import check_session
 from rookery.tables import configured
-from rookery.tables.iceberg.jvm import java_reason
+from rookery.tables.iceberg.java_errors import java_reason, refused_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +45,7 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     if spark_connect(spark):
         return spark.sql(text)
     match = _ANALYZE.fullmatch(text)
+    check_session(spark, iceberg=match is not None)
     if match is None:
         return _query(spark, text, lake)
     lake = lake or connect()
@@ -81,15 +83,21 @@ def _query(spark: SparkSession, text: str, lake: Lake | None) -> DataFrame:
         pruned = text
         for start, end, view, alias in sorted(exchanged, reverse=True):
             pruned = pruned[:start] + view + alias + pruned[end:]
-        return spark.sql(pruned)
+        return _by_spark(spark, pruned)
     except Exception as error:
         if not exchanged:
             raise
         log.warning("the query is not pruned: %s", java_reason(error))
-        return spark.sql(text)  # which may fail too, in words that speak of the text that was given
+        # Which may fail too, in words that speak of the text that was given.
+        return _by_spark(spark, text)
     finally:  # a query that is analysed knows its tables, and not their names
         for _, _, view, _ in exchanged:
             spark.catalog.dropTempView(view)
+
+
+def _by_spark(spark: SparkSession, text: str) -> DataFrame:
+    with refused_types("the tables of the query"):
+        return spark.sql(text)
 
 
 def _is_cut(planned: PlannedTable) -> bool:

@@ -27,6 +27,8 @@ from rookery.model import (
 )
 from rookery.store import State, Store
 from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.java_errors import translated
+from rookery.tables.iceberg.jvm import load_java_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -153,7 +155,7 @@ class AnalyzeReport(SheetReport):
     chunks: Mapping[str, int]  # column chunks by the way they were read
     seconds: float
     committed: bool
-    skipped: tuple[str, ...]
+    skipped: Mapping[str, str]  # columns that are not covered in all files, and why
     columns: tuple[ColumnStats, ...]
 
     def sheets(self) -> Sequence[Sheet]:
@@ -183,7 +185,7 @@ class AnalyzeReport(SheetReport):
         return [Sheet(self.table, header, rows, (*notes, *self._left_out()), frozenset({1, 2, 3}))]
 
     def _left_out(self) -> tuple[str, ...]:
-        return tuple(f"{name}: its type cannot be sketched, it was left out" for name in self.skipped)
+        return tuple(f"{name}: {why}" for name, why in self.skipped.items())
 
 
 def stats(
@@ -286,10 +288,14 @@ def analyze(
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
     from rookery.collect.choose import Choice, choose
+    from rookery.spark.live import check_jvm
 
+    check_jvm(spark)
     loaded, store = (lake or connect()).open(name)
     if any(isinstance(names, str) for names in (columns, exclude, histogram, top_k, together, *together)):
         raise UsageError("columns are given as a list of names", hint='say columns=["a", "b"]')
+    if not dry_run:
+        load_java_table(spark, loaded.name)  # where statistics cannot be registered, nothing need be read
     groups = tuple(tuple(names) for names in together)
     choice = Choice(tuple(columns), tuple(exclude), groups, tuple(histogram), tuple(top_k), sample)
     run = partial(
@@ -302,7 +308,8 @@ def analyze(
         dry_run=dry_run,
         progress=progress or silent,
     )
-    outcome = run(full=full)
+    with translated(f"analyze of {loaded.name}"):
+        outcome = run(full=full)
     of = outcome.snapshot_id
     known: tuple[ColumnStats, ...] = ()
     if of is not None and not dry_run:
@@ -328,6 +335,6 @@ def analyze(
         dict(costs.chunks),
         outcome.seconds,
         outcome.committed,
-        tuple(field.name for field in outcome.skipped),
+        outcome.skipped,
         known,
     )

@@ -12,7 +12,8 @@ from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.status import TableStatus, table_status
 from rookery.maintain.words import one_line
-from rookery.model import RookeryError, Sheet, SheetReport, TableName
+from rookery.model import Sheet, SheetReport, TableName
+from rookery.tables.iceberg.java_errors import as_rookery
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,7 @@ def status(
         except Exception as error:  # one that is broken is not to hide the others
             if len(names) == 1:
                 raise
-            known = isinstance(error, RookeryError)
-            said = str(error) if known else f"{type(error).__name__}: {error}"
-            failed.append(Failure(str(name), one_line(said)))
+            failed.append(Failure(str(name), one_line(str(as_rookery(error, f"status of {name}")))))
     found.sort(key=lambda each: (each.score.total, each.table))
     return StatusReport(tuple(found), tuple(failed))
 

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,7 @@ class WatchReport(SheetReport):
 
     tables: tuple[TableResult, ...]
     error: str | None = None  # the catalog could not be reached
+    signal: int | None = None  # that told it to stop
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
@@ -233,14 +234,14 @@ def watch(
     with ExitStack() as stack:
         stack.callback(kept.close)
         stack.callback(leases.close)
-        stack.enter_context(_signals(watcher, stopped))
+        received = stack.enter_context(_signals(watcher, stopped))
         if metrics is not None:
             server = MetricsServer(
                 metrics, _scraped(watcher, kept), lambda: watcher.healthy and site.has_spark
             )
             stack.enter_context(server)
             log.info("metrics are at http://%s:%d/metrics", metrics[0], server.port)
-        return _watched(watcher, site, once)
+        return replace(_watched(watcher, site, once), signal=received[0] if received else None)
 
 
 def _watched(watcher: Watcher, site: LakeSite, once: bool) -> WatchReport:
@@ -272,10 +273,11 @@ def _scraped(watcher: Watcher, history: History) -> Callable[[], str]:
 
 
 @contextmanager
-def _signals(watcher: Watcher, stopped: threading.Event) -> Iterator[None]:
-    """Let the first signal stop the watcher, and a second one do what it did before."""
+def _signals(watcher: Watcher, stopped: threading.Event) -> Iterator[list[int]]:
+    """Let the first signal stop the watcher, and a second one do what it did before; give what came."""
+    received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may; whoever runs us in another calls for a stop in another way
+        yield received  # only the main thread may; whoever runs us in another calls for a stop in another way
         return
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 
@@ -285,13 +287,14 @@ def _signals(watcher: Watcher, stopped: threading.Event) -> Iterator[None]:
 
     def stop(number: int, _: object) -> None:
         restore()
+        received.append(number)
         watcher.stop()
         stopped.set()
 
     for number in _SIGNALS:
         signal.signal(number, stop)
     try:
-        yield
+        yield received
     finally:
         restore()
         stopped.set()

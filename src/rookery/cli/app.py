@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import sys
 import traceback
 from io import TextIOWrapper
@@ -24,8 +26,9 @@ from rookery.cli import (
     watching,
 )
 from rookery.cli.render import plain, talk
-from rookery.cli.settings import Output, Settings
+from rookery.cli.settings import SIGNALLED, Output, Settings
 from rookery.model import RookeryError
+from rookery.model.interrupts import interrupt
 from rookery.version import __version__
 
 _SHARED_VALUES = ("--catalog", "--uri", "--warehouse", "--output")
@@ -39,6 +42,17 @@ class RootGroup(TyperGroup):
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Bring the shared options to the front, where they are declared."""
         return super().parse_args(ctx, hoist(args))
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run the command; an interrupt is told apart from what Typer makes of it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise InterruptedCommand(error.args[0] if error.args else signal.SIGINT) from error
+
+
+class InterruptedCommand(Exception):  # noqa: N818  # no error: a signal has ended the command
+    """A signal, by its number, has ended the command."""
 
 
 def hoist(args: list[str]) -> list[str]:
@@ -108,11 +122,20 @@ def root(
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run a command and exit: 0 done, 1 findings or partial failure, 2 wrong usage or bad input."""
+    """Run a command and exit: 0 done, 1 findings or partial failure, 2 wrong usage or bad input.
+
+    A command that a signal ends exits with 128 and the signal's number: 130 after Ctrl-C.
+    """
     words = sys.argv[1:] if args is None else args
     if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal cannot show is shown escaped
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(run(words))
+    signal.signal(signal.SIGTERM, interrupt)
+    code = run(words)
+    if code > SIGNALLED:  # threads that still read are not waited for
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 class Warnings(logging.Handler):
@@ -149,17 +172,19 @@ def _run(words: list[str]) -> int:
         return _fail(error.message, error.hint)
     except typer.Abort:
         return _fail("stopped", None)
-    except KeyboardInterrupt:
-        return _fail("interrupted", None)
+    except InterruptedCommand as error:
+        _trace(words)
+        _fail("interrupted", None)
+        return SIGNALLED + int(error.args[0])
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
         return 1
     except Exception as error:  # noqa: BLE001  # the last line of defence
+        from rookery.tables.iceberg.java_errors import as_rookery  # brings PyIceberg
+
         _trace(words)
-        return _fail(
-            f"{type(error).__name__}: {error}",
-            "this is a fault of Rookery; --debug shows where, please report it",
-        )
+        meant = as_rookery(error, " ".join(words[:1]))
+        return _fail(meant.message, meant.hint)
 
 
 def _trace(words: list[str]) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from rookery.cli.render import as_text, plain, show, talk, visible
 from rookery.cli.settings import Conf, Master, Settings, settings_of
-from rookery.model import RookeryError, Sheet, SheetReport, UsageError
+from rookery.model import Sheet, SheetReport, UsageError
 
 Names = Annotated[
     list[str], typer.Argument(metavar="TABLE…", help="Tables by name, or patterns such as 'db.*'.")
@@ -88,6 +88,7 @@ def analyze(
     all columns below them.
     """
     from rookery.api.statistics import analyze as collect  # brings PyIceberg
+    from rookery.tables.iceberg.java_errors import as_rookery
 
     settings = settings_of(context)
     lake = settings.lake()
@@ -113,11 +114,12 @@ def analyze(
                     lake=lake,
                     progress=progress,
                 )
-            except RookeryError as error:
+            except Exception as error:  # what is wrong with one table does not stop the next
                 if len(names) == 1:
                     raise
-                failed.append(f"{name}: {error}")
-                talk().print(f"[bold red]error:[/] {plain(str(name))}: {plain(str(error))}")
+                said = as_rookery(error, f"analyze of {name}").message
+                failed.append(f"{name}: {said}")
+                talk().print(f"[bold red]error:[/] {plain(f'{name}: {said}')}")
                 continue
         done.append(report)
     show(done[0] if len(names) == 1 else ManyReports(tuple(done), tuple(failed)), settings)

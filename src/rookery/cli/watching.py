@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from typing import Annotated
 
 import typer
 
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import show
-from rookery.cli.settings import Conf, Master, PolicyFile, Waiting, seconds_of, settings_of
+from rookery.cli.settings import (
+    SIGNALLED,
+    Conf,
+    Master,
+    PolicyFile,
+    Waiting,
+    seconds_of,
+    settings_of,
+)
 from rookery.cli.statistics import pairs
 from rookery.model import UsageError
 
@@ -77,5 +86,9 @@ def watch(
             master=master,
             conf=pairs(conf or []),
         )
-    if once:
+    if not once:
+        return
+    with nullcontext() if report.signal is None else suppress(typer.Exit):
         show(report, settings)
+    if report.signal is not None:
+        raise typer.Exit(SIGNALLED + report.signal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from rookery.collect.choose import Choice, choose, choose_rows
 from rookery.collect.keep import keep
 from rookery.collect.prepare import Work, differs, prepare
 from rookery.collect.progress import Progress, silent
+from rookery.collect.readable import needs_engine, unreadable, why_skipped
 from rookery.collect.refresh_rows import refresh_rows
 from rookery.collect.rows import RowWants
 from rookery.collect.segments import write_groups
@@ -37,7 +39,7 @@ class Outcome:
     costs: Costs
     seconds: float
     committed: bool
-    skipped: tuple[Field, ...]  # columns of a type that cannot be sketched
+    skipped: Mapping[str, str]  # columns that are not covered in all files, and why
 
 
 def analyze(
@@ -55,10 +57,11 @@ def analyze(
     started = time.perf_counter()
     snapshot = table.snapshot(snapshot_id)
     if snapshot is None:
-        return Outcome(None, None, 0, 0, 0, Costs(), time.perf_counter() - started, False, ())
+        return Outcome(None, None, 0, 0, 0, Costs(), time.perf_counter() - started, False, {})
     fields, skipped = choose(table.fields(snapshot), choice)
     work = prepare(table, store, snapshot, fields, full)
-    wants = choose_rows(table.fields(snapshot), choice, work.declared)
+    asked = choose_rows(table.fields(snapshot), choice, work.declared)
+    wants = asked.without(_not_in_rows(table, work))
     state, costs, committed = work.state, Costs(), False
     if not dry_run:
         if differs(work, wants):
@@ -78,8 +81,31 @@ def analyze(
         costs,
         time.perf_counter() - started,
         committed,
-        skipped,
+        _skipped(table, work, skipped) | _no_rows(asked, wants),
     )
+
+
+def _skipped(table: IcebergTable, work: Work, not_sketched: Sequence[Field]) -> dict[str, str]:
+    found = {field.name: "its type cannot be sketched" for field in not_sketched}
+    unable = unreadable(table.fields(work.snapshot))
+    return found | {
+        field.name: why_skipped(field, work.skipped[field.id], unable)
+        for field in work.fields
+        if field.id in work.skipped
+    }
+
+
+def _not_in_rows(table: IcebergTable, work: Work) -> Set[int]:
+    """The columns that row statistics leave out: files with deletes are read for them by Spark."""
+    unable = unreadable(table.fields(work.snapshot))
+    by_spark = bool(unable) and bool(needs_engine(work.live.decoded).any())
+    return work.skipped.keys() | (unable if by_spark else frozenset())
+
+
+def _no_rows(asked: RowWants, wants: RowWants) -> dict[str, str]:
+    left_out = [field for field in asked.fields if field not in wants.fields]
+    why = "no histogram and no frequent values, as Spark must read some files and cannot read a {}"
+    return {field.name: why.format(field.type) for field in left_out}
 
 
 def _collect(

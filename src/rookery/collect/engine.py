@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,47 +11,48 @@ import pyarrow as pa
 from rookery.collect.arrow import leaf_array
 from rookery.collect.plan import Group
 from rookery.collect.read import ENGINE, add_group
+from rookery.collect.readable import readable_only
 from rookery.collect.together import is_group, member_ids
 from rookery.collect.work import Costs, Partial
 from rookery.collect.workers import forget_jars, on_spark
-from rookery.model import Field, TableName, quote_part
+from rookery.model import Field, Snapshot, quote_part
 from rookery.sketch import InvertedThetaBuilder, ThetaSketch
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import add_arrow
-from rookery.tables.iceberg.jvm import staged
+from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.jvm import pinned_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Row, SparkSession
 
+FileBatch = tuple[str, pa.RecordBatch]
+"""Rows, and the file that they are of."""
 _FILE = "_file"
-_SCHEMA = "file string, field int, theta binary, count bigint"
+SCHEMA = "file string, field int, theta binary, count bigint"
 _ARROW = pa.schema(
     [("file", pa.string()), ("field", pa.int32()), ("theta", pa.binary()), ("count", pa.int64())]
 )
 
 
 def run_engine(
-    spark: SparkSession, name: TableName, snapshot_id: int, group: Group, ordinals: Sequence[int]
+    spark: SparkSession, table: IcebergTable, snapshot: Snapshot, group: Group, ordinals: Sequence[int]
 ) -> Partial:
-    """Sketch the group's files of these ordinals through Iceberg's own reader."""
-    paths = group.files["path"].to_pylist()
-    by_path: dict[str, list[int]] = {}  # a file may be committed twice
-    for ordinal in ordinals:
-        by_path.setdefault(paths[ordinal], []).append(ordinal)
-    size = len(paths)
-    thetas = {column.id: InvertedThetaBuilder(size) for column in group.fields}
+    """Sketch files of a group, by ordinal, through Iceberg's own reader."""
+    by_path = ordinals_by_path(group, ordinals)
+    thetas = {column.id: InvertedThetaBuilder(group.files.num_rows) for column in group.fields}
     values = 0
-    with staged(spark, name, snapshot_id, list(by_path)) as frame, on_spark(spark):
+    only = readable_only(table.fields(snapshot))
+    with on_spark(spark):
+        frame = pinned_table(spark, table.name).staged(snapshot.id, list(by_path), only)
         if frame is not None:
-            roots = list(dict.fromkeys(root for column in group.fields for root in _roots(column)))
+            roots = list(dict.fromkeys(root for column in group.fields for root in roots_of(column)))
             # Staged tables show no metadata columns, but Iceberg tells Spark which file it is reading.
             # PySpark trips over names with dots, so columns travel under numbers.
             columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
             selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *columns)
-            for row in selected.mapInArrow(_mapper(group.fields, roots), _SCHEMA).collect():
-                for ordinal in by_path[row.file]:
-                    thetas[row.field].add(ThetaSketch.decode(bytes(row.theta)), ordinal)
-                values += row["count"]
+            values = add_rows(
+                thetas, selected.mapInArrow(_mapper(group.fields, roots), SCHEMA).collect(), by_path
+            )
     sizes = group.files["size"].to_pylist()
     read = sum(sizes[ordinal] for ordinal in ordinals)  # what the engine read of them is at most this
     ways = Counter({ENGINE: len(ordinals) * len(group.fields)})
@@ -59,38 +60,57 @@ def run_engine(
     return Partial(group.number, found, Costs(len(ordinals), ways, values, read, 0))
 
 
+def ordinals_by_path(group: Group, ordinals: Sequence[int]) -> dict[str, list[int]]:
+    """Return the ordinals that each path has: a file may be committed twice."""
+    paths = group.files["path"].to_pylist()
+    found: dict[str, list[int]] = {}
+    for ordinal in ordinals:
+        found.setdefault(paths[ordinal], []).append(ordinal)
+    return found
+
+
+def add_rows(
+    thetas: Mapping[int, InvertedThetaBuilder], rows: Iterable[Row], by_path: Mapping[str, Sequence[int]]
+) -> int:
+    """Add what workers found, and return how many values they read."""
+    values = 0
+    for row in rows:
+        for ordinal in by_path[row.file]:
+            thetas[row.field].add(ThetaSketch.decode(bytes(row.theta)), ordinal)
+        values += row["count"]
+    return values
+
+
 def _mapper(
     fields: tuple[Field, ...], roots: Sequence[str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def sketch(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()
-        builders: dict[tuple[str, int], ThetaBuilder] = {}
-        counts: Counter[tuple[str, int]] = Counter()
-        for batch in batches:
-            for file, rows in _by_file(batch.rename_columns([_FILE, *roots])):
-                for column in fields:
-                    key = (file, column.id)
-                    builder = builders.setdefault(key, ThetaBuilder())
-                    counts[key] += rows.num_rows
-                    _add(builder, column, rows)
-        yield pa.RecordBatch.from_pylist(
-            [
-                {
-                    "file": file,
-                    "field": field,
-                    "theta": builder.result().encode(),
-                    "count": counts[file, field],
-                }
-                for (file, field), builder in builders.items()
-            ],
-            _ARROW,
-        )
+        named = (batch.rename_columns([_FILE, *roots]) for batch in batches)
+        yield sketched((pair for batch in named for pair in _by_file(batch)), fields)
 
     return sketch
 
 
-def _roots(column: Field) -> tuple[str, ...]:
-    """The top-level columns that must be read for a column, or for a group of columns."""
+def sketched(batches: Iterable[FileBatch], fields: Sequence[Field]) -> pa.RecordBatch:
+    """Sketch each column of each file, and return a row for each of them. Called in a worker."""
+    builders: dict[tuple[str, int], ThetaBuilder] = {}
+    counts: Counter[tuple[str, int]] = Counter()
+    for file, rows in batches:
+        for column in fields:
+            key = (file, column.id)
+            builder = builders.setdefault(key, ThetaBuilder())
+            counts[key] += rows.num_rows
+            _add(builder, column, rows)
+    found = [
+        {"file": file, "field": field, "theta": builder.result().encode(), "count": counts[file, field]}
+        for (file, field), builder in builders.items()
+    ]
+    return pa.RecordBatch.from_pylist(found, _ARROW)
+
+
+def roots_of(column: Field) -> tuple[str, ...]:
+    """Return the top-level columns that must be read for a column, or for a group of columns."""
     return column.parts if is_group(column) else column.parts[:1]
 
 

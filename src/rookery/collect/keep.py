@@ -70,6 +70,7 @@ def keep(
     state = State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
     # What was left out while files came and went is not known of this snapshot, though its segments stay.
     complete = state.complete((*table.fields(work.snapshot), *work.fields))
+    complete -= work.skipped.keys()
     state = replace(state, thetas={number: state.thetas[number] for number in types if number in complete})
     return store.publish(_limited(table, store, work, merge_tiers(store, state)))
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rookery.collect.readable import skipped_files
 from rookery.model import Field
 from rookery.sketch import MAX_FILES
 from rookery.store import Index, IndexKind, State
@@ -93,12 +94,17 @@ def groups(
     fields: Sequence[Field],
     indexes: Sequence[IndexColumn],
     state: State | None,
+    unreadable: frozenset[int] = frozenset(),
 ) -> list[Group]:
-    """Return the groups to read: files that lack the same columns and indexes together."""
+    """Return the groups to read: files that lack the same columns and indexes together.
+
+    *unreadable* are columns that Spark cannot read: in some files nobody can.
+    """
     lacking = np.zeros((files.num_rows, len(fields) + len(indexes)), bool)
     for column, field in enumerate(fields):
         usable = state is not None and _usable(state, field)
         lacking[:, column] = ~coverage(keys, state, field) if usable else True
+        lacking[skipped_files(files, field, unreadable), column] = False
     for column, wanted in enumerate(indexes, len(fields)):
         lacking[:, column] = ~coverage(keys, state, wanted.index)
     found: list[Group] = []

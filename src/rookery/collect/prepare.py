@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.collect import plan
 from rookery.collect.choose import declared_groups
+from rookery.collect.readable import skipped_files, unreadable
 from rookery.collect.rows import RowWants
 from rookery.model import UNUSABLE_FILE, Field, Snapshot
 from rookery.sketch import MAX_THETA, K, ThetaSketch, union
@@ -33,6 +34,7 @@ class Work:
     groups: list[plan.Group]
     declared: RowIndex | None  # the row statistics that were asked for before
     indexes: Declared
+    skipped: Mapping[int, int] = field(default_factory=dict)  # columns that are not read in so many files
 
 
 def prepare(
@@ -59,8 +61,16 @@ def prepare(
             log.warning("a state is passed over: %s", error)
     live = live_files(table, snapshot, None, decode_all=True)
     wanted = _columns_of(indexes.indexes, table.fields(snapshot))
-    groups = plan.groups(live.decoded, live.keys, fields, wanted, None)
-    return Work(snapshot, fields, None, live, {}, groups, declared, indexes)
+    unable = unreadable(table.fields(snapshot))
+    groups = plan.groups(live.decoded, live.keys, fields, wanted, None, unable)
+    skipped = _skipped(live, (*table.fields(snapshot), *fields), unable)
+    return Work(snapshot, fields, None, live, {}, groups, declared, indexes, skipped)
+
+
+def _skipped(live: Live, fields: Sequence[Field], unable: frozenset[int]) -> dict[int, int]:
+    """Return the columns that are not read in all files, and in how many they are not."""
+    counts = {field.id: int(skipped_files(live.decoded, field, unable).sum()) for field in fields}
+    return {field_id: count for field_id, count in counts.items() if count}
 
 
 def _columns_of(indexes: Sequence[Index], fields: Sequence[Field]) -> list[plan.IndexColumn]:
@@ -84,10 +94,13 @@ def _build_upon(
     state = _forget(state, starved, table.fields(snapshot))
     base = {field_id: sketch for field_id, sketch in base.items() if field_id in state.index.types}
     wanted = _columns_of(indexes.indexes, table.fields(snapshot))
-    if not live.decoded_all and _lacks_something(state, live, fields, wanted):
+    # Whether a column can be read hangs on the formats and deletes of all files, which states do not tell.
+    unable = unreadable(table.fields(snapshot))
+    if not live.decoded_all and (unable or _lacks_something(state, live, fields, wanted)):
         live = live_files(table, snapshot, state, decode_all=True)
-    groups = plan.groups(live.decoded, live.keys, fields, wanted, state)
-    return Work(snapshot, fields, state, live, base, groups, state.index.rows, indexes)
+    groups = plan.groups(live.decoded, live.keys, fields, wanted, state, unable)
+    skipped = _skipped(live, (*table.fields(snapshot), *fields), unable)
+    return Work(snapshot, fields, state, live, base, groups, state.index.rows, indexes, skipped)
 
 
 def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from rookery.collect import plan
 from rookery.collect.prepare import Work
+from rookery.collect.readable import readable_only
 from rookery.collect.rows import STALE_SHARE, RowSketches, RowWants, collect_rows
 from rookery.store import RowIndex, Store
 from rookery.store.live import live_files
@@ -31,7 +32,8 @@ def refresh_rows(
     if before is not None and before.rows_gone + gone > STALE_SHARE * max(before.rows_seen, 1):
         anew = True
     files = _all_files(table, work) if anew else _new_files(work)
-    found = collect_rows(spark, table.name, work.snapshot.id, files, wants, store.io_properties)
+    only = readable_only(table.fields(work.snapshot))
+    found = collect_rows(spark, table.name, work.snapshot.id, files, wants, store.io_properties, only)
     if anew or work.state is None or before is None:
         return _index(wants, found.rows, 0), found
     known = RowSketches(dict(work.state.quantiles), dict(work.state.frequent), before.rows_seen)

@@ -7,7 +7,7 @@ again, so their share is kept, and when it passes a fifth everything is collecte
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from rookery.sketch.quantiles import Quantiles
 from rookery.sketch.values import in_one_form, no_view
 from rookery.storage import SourceFile, TailSource, open_source
 from rookery.store import State
-from rookery.tables.iceberg.jvm import staged
+from rookery.tables.iceberg.jvm import pinned_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +56,14 @@ class RowWants:
             mine == (index.histogram, index.top_k, index.sample)
             and all(number in state.quantiles for number in index.histogram)
             and all(number in state.frequent for number in index.top_k)
+        )
+
+    def without(self, ids: Set[int]) -> RowWants:
+        """Return the wants less some columns: sketches of a part of the rows would pass for those of all."""
+        return RowWants(
+            tuple(column for column in self.histogram if column.id not in ids),
+            tuple(column for column in self.top_k if column.id not in ids),
+            self.sample,
         )
 
     @property
@@ -159,8 +167,12 @@ def collect_rows(
     files: pa.Table,
     wants: RowWants,
     io_properties: Mapping[str, str],
+    only: Sequence[int] | None = None,
 ) -> RowSketches:
-    """Collect row statistics of *files* (rows of a file set with their deletes)."""
+    """Collect row statistics of *files* (rows of a file set with their deletes).
+
+    *only* are the ids of the columns that Spark can read, if it cannot read all.
+    """
     formats, deletes = files["format"].to_pylist(), files["deletes"].to_pylist()
     pairs = list(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
     simple = [not attached and kind == "parquet" for kind, attached in zip(formats, deletes, strict=True)]
@@ -169,7 +181,8 @@ def collect_rows(
     hard = [path for (path, _), is_simple in zip(pairs, simple, strict=True) if not is_simple]
     hard += found.hard
     if hard:
-        with staged(spark, name, snapshot_id, hard) as frame, on_spark(spark):
+        with on_spark(spark):
+            frame = pinned_table(spark, name).staged(snapshot_id, hard, only)
             if frame is not None:
                 roots = list(dict.fromkeys(column.parts[0] for column in wants.fields))
                 # PySpark trips over names with dots, so columns travel under numbers.

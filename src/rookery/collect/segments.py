@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rookery.collect import plan
 from rookery.collect.engine import run_engine
+from rookery.collect.own_rows import run_own
 from rookery.collect.prepare import Work
 from rookery.collect.progress import Progress
+from rookery.collect.readable import needs_engine, refused
 from rookery.collect.run import merge, run
 from rookery.collect.work import Costs, Partial
 from rookery.sketch import ThetaSketch
@@ -36,7 +40,7 @@ def write_groups(
     spark: SparkSession, table: IcebergTable, store: Store, work: Work, progress: Progress
 ) -> list[Written]:
     """Read the groups; of each, only what concerns the whole table is held on to."""
-    hard = {group.number: _hard(group) for group in work.groups}
+    hard = {group.number: np.flatnonzero(needs_engine(group.files)).tolist() for group in work.groups}
     tasks = plan.tasks(work.groups, spark.sparkContext.defaultParallelism, skip=hard)
     shared = {(task.group, file.ordinal) for task in tasks for file in task.files if file.parts > 1}
     written: dict[int, Written] = {}
@@ -45,7 +49,7 @@ def write_groups(
         by_engine = sorted({*hard[group.number], *(found.hard if found is not None else ())})
         parts = [found] if found is not None else []
         if by_engine and group.fields:
-            parts.append(run_engine(spark, table.name, work.snapshot.id, group, by_engine))
+            parts += _by_engine(spark, table, store, work, group, by_engine)
         whole = _fitted(merge(parts), group, shared) if parts else Partial(group.number, {}, Costs())
         # Whether files that were not understood here have field ids is not known: a column to come may be in
         # them by its name.
@@ -62,6 +66,23 @@ def write_groups(
     return [written[group.number] for group in work.groups]
 
 
+def _by_engine(
+    spark: SparkSession,
+    table: IcebergTable,
+    store: Store,
+    work: Work,
+    group: plan.Group,
+    ordinals: Sequence[int],
+) -> list[Partial]:
+    """Read files by Iceberg's own reader, or Parquet by ours if the table has a type that Spark refuses."""
+    formats = group.files["format"].to_pylist()
+    refuses = refused(table.fields(work.snapshot)) is not None
+    ours = [ordinal for ordinal in ordinals if refuses and formats[ordinal] == "parquet"]
+    others = [ordinal for ordinal in ordinals if ordinal not in set(ours)]
+    parts = [run_own(spark, table, store, work.snapshot, group, ours)] if ours else []
+    return parts + ([run_engine(spark, table, work.snapshot, group, others)] if others else [])
+
+
 def _fitted(partial: Partial, group: plan.Group, shared: Set[tuple[int, int]]) -> Partial:
     """Fold the Bloom filters of files that several tasks have shared; the others are folded already."""
     rates = {wanted.field.id: wanted.index.fpp for wanted in group.indexes}
@@ -75,16 +96,6 @@ def _fitted(partial: Partial, group: plan.Group, shared: Set[tuple[int, int]]) -
             for number, filters in partial.blooms.items()
         },
     )
-
-
-def _hard(group: plan.Group) -> Sequence[int]:
-    """The ordinals of files that only Iceberg's own reader understands."""
-    formats, deletes = group.files["format"].to_pylist(), group.files["deletes"].to_pylist()
-    return [
-        ordinal
-        for ordinal, (kind, attached) in enumerate(zip(formats, deletes, strict=True))
-        if kind != "parquet" or attached
-    ]
 
 
 def _write(store: Store, work: Work, group: plan.Group, partial: Partial, last_column_id: int) -> Written:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
 
-from rookery.model import RookeryError
-from rookery.tables.iceberg.jvm import failure_hint, java_reason
+from rookery.model import MachineError, RookeryError
+from rookery.tables.iceberg.java_errors import CancelledError, failure_hint, java_reason, what_java_means
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +33,9 @@ def on_spark(spark: SparkSession) -> Iterator[None]:
         except RookeryError:
             raise
         except Exception as error:
+            meant = what_java_means(error, "reading")
+            if isinstance(meant, CancelledError | MachineError):
+                raise meant from error
             reason = _reason(error)
             raise WorkError(
                 f"reading failed on Spark: {reason}", hint=f"{failure_hint(reason)} Nothing was registered"

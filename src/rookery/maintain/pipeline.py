@@ -36,7 +36,7 @@ from rookery.maintain.steps.step import (
 from rookery.maintain.survey import survey
 from rookery.maintain.words import one_line
 from rookery.model import RookeryError, UsageError
-from rookery.spark.procedures import ConflictError
+from rookery.tables.iceberg.java_errors import CancelledError, ConflictError, as_rookery
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,12 @@ def maintain_table(
     run = _Run(subject, dry_run)
     started = time.perf_counter()
     for step in chosen:
-        report = run.step(step, stop)
+        try:
+            report = run.step(step, stop)
+        except BaseException:
+            if record is not None:
+                record(StepReport(step.name, Outcome.STOPPED, "interrupted"))
+            raise
         if record is not None:
             record(report)
     seconds = time.perf_counter() - started
@@ -166,12 +171,14 @@ class _Run:
                     return _failed(step, why, attempt, error)
                 time.sleep(min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1))  # noqa: S311
                 attempt += 1
+            except CancelledError as error:
+                return replace(_failed(step, why, attempt, error), outcome=Outcome.STOPPED)
             except RookeryError as error:
                 self._wrong = step.name if isinstance(error, VerificationError) else self._wrong
                 return _failed(step, why, attempt, error)
             except Exception as error:  # other tables are not to suffer for what is unforeseen in this one
                 log.debug("%s of %s failed", step.name, self._subject.name, exc_info=True)
-                return _failed(step, why, attempt, error)
+                return _failed(step, why, attempt, as_rookery(error, step.name))
 
     def _done(self, step: Step, look: Look, planned: Plan | Idle) -> StepReport:
         if isinstance(planned, Idle):
@@ -193,16 +200,14 @@ def _finished_before(step: Step, why: str, attempts: int, first: Look, now: Look
     return StepReport(step.name, Outcome.DONE, said, before=before, after=after, attempts=attempts)
 
 
-def _failed(step: Step, why: str, attempts: int, error: Exception) -> StepReport:
-    known = isinstance(error, RookeryError)
-    said = one_line(str(error)) or type(error).__name__
+def _failed(step: Step, why: str, attempts: int, error: RookeryError) -> StepReport:
     return StepReport(
         step.name,
         Outcome.FAILED,
         why,
         attempts=attempts,
-        error=said if known else f"{type(error).__name__}: {said}",
-        hint=one_line(error.hint) if isinstance(error, RookeryError) and error.hint else None,
+        error=one_line(str(error)),
+        hint=one_line(error.hint) if error.hint else None,
     )
 
 

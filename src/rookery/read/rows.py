@@ -142,5 +142,8 @@ def _each(files: Sequence[FileRead], work: Callable[[FileRead], T]) -> Iterator[
     if len(files) <= _FEW:
         yield from map(work, files)
         return
-    with ThreadPoolExecutor(min(_WORKERS, len(files))) as pool:
+    pool = ThreadPoolExecutor(min(_WORKERS, len(files)))
+    try:
         yield from pool.map(work, files)
+    finally:  # all are done, or nobody waits for them
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rookery.model import TableName
-from rookery.spark.procedures import ConflictError, what_java_means
+from rookery.tables.iceberg.java_errors import ConflictError, what_java_means
 from rookery.tables.iceberg.jvm import call_compiled, load_java_table
 
 if TYPE_CHECKING:

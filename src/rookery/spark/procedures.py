@@ -1,4 +1,4 @@
-"""Iceberg's Spark procedures: how a CALL is written, and what Java's complaints about it mean."""
+"""Iceberg's Spark procedures: how a CALL is written and run."""
 
 from __future__ import annotations
 
@@ -7,30 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rookery.model import CatalogError, RookeryError, StorageError, TableName
+from rookery.model import TableName
 from rookery.model.names import quote_part
-from rookery.tables.iceberg.jvm import java_reason, load_java_table
+from rookery.spark.live import cancelled_if_interrupted
+from rookery.tables.iceberg.java_errors import what_java_means
+from rookery.tables.iceberg.jvm import load_java_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_MOST_CAUSES = 32
-_CONFLICTS = ("CommitFailedException", "RetryableValidationException")
-# A rewrite that is overtaken by other commits is refused as invalid; planned anew, it is valid again.
-_OVERTAKEN = (
-    "conflicting",
-    "Missing required files to delete",
-    "found new delete for replaced data file",
-    "found new position delete for replaced data file",
-    "Cannot commit, found new",
-    "Cannot determine history",
-    "could not be found in the latest snapshot",
-)
-_STORAGE = ("IOException", "FileSystemException", "AccessDeniedException", "FileNotFoundException")
-
-
-class ConflictError(RookeryError):
-    """Others have committed at the same time; what is planned anew may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +32,39 @@ def call(spark: SparkSession, name: TableName, procedure: str, **arguments: Argu
     load_java_table(spark, name)  # the session may remember the table as it was
     statement = call_text(name, procedure, **arguments)
     try:
-        return [row.asDict() for row in spark.sql(statement).collect()]
+        with cancelled_if_interrupted(spark):
+            return [row.asDict() for row in spark.sql(statement).collect()]
     except Exception as error:  # Spark and py4j wrap whatever Java throws
         raise what_java_means(error, f"{procedure} of {name}") from error
+
+
+_EXPIRED = {
+    "deleted_data_files_count": "deletedDataFilesCount",
+    "deleted_position_delete_files_count": "deletedPositionDeleteFilesCount",
+    "deleted_equality_delete_files_count": "deletedEqualityDeleteFilesCount",
+    "deleted_manifest_files_count": "deletedManifestsCount",
+    "deleted_manifest_lists_count": "deletedManifestListsCount",
+    "deleted_statistics_files_count": "deletedStatisticsFilesCount",
+}
+
+
+def expire_by_action(
+    spark: SparkSession, name: TableName, older_than: Moment, retain_last: int
+) -> dict[str, Any]:
+    """Expire snapshots of a table that Spark cannot read; return what the procedure would answer.
+
+    The procedure does its work and then fails, as it has Spark load the table anew.
+    """
+    table = load_java_table(spark, name)
+    jvm: Any = spark._jvm
+    try:
+        with cancelled_if_interrupted(spark):
+            action = jvm.org.apache.iceberg.spark.actions.SparkActions.get(spark._jsparkSession)
+            action = action.expireSnapshots(table).expireOlderThan(older_than.ms).retainLast(retain_last)
+            done = action.option("stream-results", "true").execute()
+            return {column: getattr(done, method)() for column, method in _EXPIRED.items()}
+    except Exception as error:  # py4j wraps whatever Java throws
+        raise what_java_means(error, f"expire_snapshots of {name}") from error
 
 
 def call_text(name: TableName, procedure: str, **arguments: Argument) -> str:
@@ -81,41 +95,3 @@ def literal(value: Argument) -> str:
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return "map(" + ", ".join(literal(part) for pair in value.items() for part in pair) + ")"
-
-
-def what_java_means(error: Exception, deed: str) -> RookeryError:
-    """Return the error to raise for one of Java's: a conflict, a fault of the storage, or another."""
-    if isinstance(error, RookeryError):
-        return error
-    names, messages = _causes(error)
-    reason = java_reason(error)
-    if any(name in _CONFLICTS for name in names) or _is_overtaken(names, messages):
-        return ConflictError(
-            f"{deed} met a conflicting commit: {reason}", hint="others write at the same time; run it again"
-        )
-    if any(name in _STORAGE for name in names):
-        return StorageError(
-            f"{deed} failed: {reason}", hint="check the disk's space and who may write; then run it again"
-        )
-    return CatalogError(
-        f"{deed} failed: {reason}", hint="nothing is half done; mend the cause and run it again"
-    )
-
-
-def _causes(error: Exception) -> tuple[list[str], list[str]]:
-    """The names of the exceptions behind an error, and what they say."""
-    thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    names: list[str] = []
-    messages: list[str] = []
-    while thrown is not None and len(names) < _MOST_CAUSES:
-        names.append(str(thrown.getClass().getSimpleName()))
-        messages.append(str(thrown.getMessage() or ""))
-        thrown = thrown.getCause()
-    return names, messages
-
-
-def _is_overtaken(names: list[str], messages: list[str]) -> bool:
-    return any(
-        name == "ValidationException" and any(words in message for words in _OVERTAKEN)
-        for name, message in zip(names, messages, strict=True)
-    )

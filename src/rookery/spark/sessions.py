@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 from rookery.model import MachineError
 from rookery.spark.catalogs import SparkCatalog, hidden_stores, spark_catalog
 from rookery.spark.java import find_java
+from rookery.spark.live import cancel_on_interrupt, check_session
 from rookery.spark.puffin_source import PuffinDataSource
 from rookery.spark.rookery_source import RookeryDataSource
 from rookery.spark.settings import on_command_line, settings, spark_defaults
@@ -40,12 +42,13 @@ def session(
         spark = _start(config, known, master, memory, conf or {})
     else:
         _introduce(spark, config, known)
-    _check_iceberg(spark, known)
+    check_session(spark, known.packages)
     return register(spark)
 
 
 def register(spark: SparkSession) -> SparkSession:
     """Teach a session of your own the data sources of Rookery."""
+    check_session(spark, iceberg=False)
     spark.dataSource.register(PuffinDataSource)
     spark.dataSource.register(RookeryDataSource)
     return spark
@@ -76,11 +79,13 @@ def _start(
         builder = builder.config(key, value)
     # Spark's planner asks the environment which Python to run, whatever its configuration says.
     os.environ.setdefault("PYSPARK_PYTHON", chosen.get("spark.pyspark.python", sys.executable))
+    before = signal.getsignal(signal.SIGINT)
     with _quiet_start():
         # What the JVM is started with stands on its command line, which every user of the machine can read.
         # The rest reaches it through its gateway, before the context is made: so all its sessions have it.
         SparkContext._ensure_initialized(conf=SparkConf(False).setAll(list(on_command_line(said).items())))
         spark = builder.getOrCreate()
+    cancel_on_interrupt(spark, before)
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
@@ -92,15 +97,6 @@ def _given() -> Mapping[str, str]:
         return dict(SparkConf().getAll())
     find_java()
     return spark_defaults(str(_find_spark_home()))  # type: ignore[no-untyped-call]
-
-
-def _check_iceberg(spark: SparkSession, known: SparkCatalog) -> None:
-    """A class that is missing is a package to py4j; later errors would be less plain."""
-    if type(spark._jvm.org.apache.iceberg.spark.SparkCatalog).__name__ == "JavaPackage":  # type: ignore[union-attr]
-        raise MachineError(
-            "the Spark session has no Iceberg on its class path",
-            hint=f"start it with --packages {','.join(known.packages)}",
-        )
 
 
 def log_path() -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,7 +82,7 @@ def live_files(
     known: dict[str, int] = {}
     same_deletes = state is not None and listed_deletes == set(state.index.delete_manifests)
     if state is not None and not decode_all and (same_deletes or whatever_deletes):
-        known = {identity: number for number, identity in enumerate(state.index.data_manifests)}
+        known = _listed_whole(state, data)
     fresh = [manifest for manifest in data if manifest.identity not in known]
     decoded = read_files(table.io, fresh)
     applied = read_files(table.io, deletes if decoded.num_rows else [])
@@ -94,7 +95,7 @@ def live_files(
     carried, now_in = _carry(state, known, places, keys, listed)
     removed = 0 if state is None else state.files.num_rows - len(carried)
     all_decoded = len(fresh) == len(data)
-    listed_files = sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in data)
+    listed_files = sum(manifest.live_files or 0 for manifest in data)
     count = decoded.num_rows if all_decoded else listed_files
     return Live(
         carried,
@@ -110,6 +111,24 @@ def live_files(
         len(data) - len(fresh),
         same_deletes or not known,
     )
+
+
+def _listed_whole(state: State, manifests: Sequence[Manifest]) -> dict[str, int]:
+    """Return the manifests of which the state lists every live file, with their numbers in it.
+
+    Of the others some files are in no segment, and would be lost if they were not decoded.
+    """
+    numbers = {identity: number for number, identity in enumerate(state.index.data_manifests)}
+    # A file that two segments describe counts once; so do two with the same half of a key, which costs speed.
+    keys = state.files["key"].combine_chunks()
+    halves = np.frombuffer(keys.buffers()[1], np.uint64)[2 * keys.offset : 2 * (keys.offset + len(keys)) : 2]
+    once = np.unique(halves, return_index=True)[1]
+    listed = np.bincount(state.files["manifest"].to_numpy()[once], minlength=len(numbers))
+    return {
+        manifest.identity: numbers[manifest.identity]
+        for manifest in manifests
+        if manifest.identity in numbers and listed[numbers[manifest.identity]] == manifest.live_files
+    }
 
 
 def _carry(

@@ -26,6 +26,7 @@ from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.step import Outcome, TableRun
 from rookery.maintain.words import one_line
 from rookery.model import RookeryError, TableName
+from rookery.tables.iceberg.java_errors import as_rookery
 
 log = logging.getLogger(__name__)
 
@@ -197,8 +198,11 @@ class Watcher:
     def once(self) -> list[TableResult]:
         """Evaluate all tables once; raise if the catalog cannot be reached."""
         names = self._begin()
-        with ThreadPoolExecutor(self._pace.jobs, "rookery-watch") as pool:
+        pool = ThreadPoolExecutor(self._pace.jobs, "rookery-watch")
+        try:
             return list(pool.map(self._table, names))
+        finally:  # all are done, or a second signal does not wait for those under way
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def run(self) -> None:
         """Evaluate all tables at every interval, until told to stop.
@@ -252,8 +256,8 @@ class Watcher:
             result = TableResult(str(name), Verdict.FAILED, error=one_line(str(error)))
         except Exception as error:  # other tables must go on
             log.debug("%s failed", name, exc_info=True)
-            said = one_line(f"{type(error).__name__}: {error}")
-            result = TableResult(str(name), Verdict.FAILED, error=said)
+            said = as_rookery(error, f"maintenance of {name}")
+            result = TableResult(str(name), Verdict.FAILED, error=one_line(str(said)))
         result = replace(result, seconds=self._timer() - started)
         self._tell(result)
         return result

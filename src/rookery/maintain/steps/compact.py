@@ -64,6 +64,8 @@ def plan(look: Look) -> Plan | Idle:
         return Idle("the policy wants no compaction")
     if not survey.files.num_rows:
         return Idle("the table has no files")
+    if look.not_rewritable:
+        return Idle(look.not_rewritable)
     order = _sort_order(survey, wanted)
     depth = disorder(survey, wanted)
     everything = depth is not None and depth > wanted.most_overlap * _groups_of_largest(survey)

@@ -21,7 +21,7 @@ from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, Verificatio
 from rookery.maintain.steps.verify import nothing_missing, others_came
 from rookery.maintain.words import counted
 from rookery.model import UsageError
-from rookery.spark.procedures import Moment, call
+from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.storage import shown
 from rookery.storage.identity import Identities
 from rookery.tables.iceberg import IcebergTable
@@ -158,14 +158,18 @@ def run(look: Look, planned: Plan) -> Ran:
     if planned.details["statistics_first"]:
         analyze(spark, look.survey.table, look.survey.store, choice_of(look))
         notes = ("the statistics of the current snapshot were registered first",)
-    answer = call(
-        spark,
-        subject.name,
-        "expire_snapshots",
-        older_than=Moment(planned.details["older_than"]),
-        retain_last=planned.details["keep_last"],
-        stream_results=True,
-    )[0]
+    older_than, keep_last = Moment(planned.details["older_than"]), planned.details["keep_last"]
+    if look.not_rewritable:
+        answer = expire_by_action(spark, subject.name, older_than, keep_last)
+    else:
+        answer = call(
+            spark,
+            subject.name,
+            "expire_snapshots",
+            older_than=older_than,
+            retain_last=keep_last,
+            stream_results=True,
+        )[0]
     kinds = {kind: int(answer[column] or 0) for kind, column in _KINDS.items()}
     return Ran(sum(kinds.values()), planned.bytes, notes, {"kinds": kinds})
 

@@ -20,7 +20,7 @@ from rookery.maintain.survey import Survey
 from rookery.maintain.words import counted
 from rookery.model import UsageError, column_named
 from rookery.sketch.typing import SKETCHED, base_type
-from rookery.spark.procedures import ConflictError
+from rookery.tables.iceberg.java_errors import ConflictError
 
 NAME = "refresh statistics"
 REWRITES = (COMPACT, DELETES, MANIFESTS)

@@ -43,6 +43,8 @@ def plan(look: Look) -> Plan | Idle:
     survey, wanted = look.survey, look.policy.deletes
     if not survey.deletes.num_rows:
         return Idle("there are no deletes")
+    if look.not_rewritable:
+        return Idle(look.not_rewritable)
     loose = survey.dangling if wanted.dangling else survey.deletes.slice(0, 0)
     keys = _keys(loose)
     gone = set(keys)

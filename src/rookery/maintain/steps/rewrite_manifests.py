@@ -20,6 +20,8 @@ NAME = "rewrite manifests"
 
 def plan(look: Look) -> Plan | Idle:
     """Say which manifests are to be rewritten; Iceberg takes all of a partition spec together."""
+    if look.not_rewritable:
+        return Idle(look.not_rewritable)
     most = look.policy.manifests.most_small
     target = number_of(look.survey.table.table.properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
     by_spec: defaultdict[int, list[Manifest]] = defaultdict(list)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rookery.collect.readable import refused
 from rookery.maintain.facts.staleness import Staleness, Standing, staleness, standing
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.survey import Survey
@@ -89,6 +90,11 @@ class Look:
     def age(self) -> Staleness:
         """How old its statistics are."""
         return staleness(self.standing)
+
+    @property
+    def not_rewritable(self) -> str | None:
+        """Why Spark cannot rewrite the table, nor read its rows to verify that; None if it can."""
+        return refused(self.survey.table.fields())
 
     @property
     def now_ms(self) -> int:

@@ -11,10 +11,10 @@ from rookery.maintain.steps.referenced import named
 from rookery.maintain.steps.step import Look, Plan, Ran, VerificationError
 from rookery.maintain.words import counted
 from rookery.model import Snapshot, TableName
-from rookery.spark.procedures import what_java_means
 from rookery.storage import shown
 from rookery.storage.identity import Listing
 from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.java_errors import what_java_means
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,8 +115,8 @@ def rows_at(
     spark: SparkSession, name: TableName, snapshot_id: int, columns: Sequence[str]
 ) -> tuple[int, Any]:
     """Count the rows of a snapshot, and add up a hash of each by some columns, where there are any."""
-    frame = spark.read.option("versionAsOf", snapshot_id).table(str(name))
     try:
+        frame = spark.read.option("versionAsOf", snapshot_id).table(str(name))
         if not columns:
             return frame.count(), None
         hashed = _HASH.format(", ".join(f"`{column.replace('`', '``')}`" for column in columns))

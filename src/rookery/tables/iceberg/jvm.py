@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import random
-import re
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rookery.model import CatalogError, StorageError, TableName
+from rookery.model import CatalogError, MachineError, RookeryError, StorageError, TableName
 from rookery.puffin import THETA_V1, WrittenFile
-from rookery.tables.secrets import redact
+from rookery.tables.iceberg.java_errors import failure_hint, java_reason, refused_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +33,7 @@ import org.apache.iceberg.io.LocationProvider;
 import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.source.SparkRewriteTable;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.types.TypeUtil;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.types.StructType;
@@ -60,6 +59,14 @@ public class RookeryRead {
     public long newSnapshotId() { return operations.newSnapshotId(); }
     public boolean requireStrictCleanup() { return operations.requireStrictCleanup(); }
   }
+  public static class Shown extends BaseTable {
+    final Schema schema;
+    Shown(Table table, Schema schema) {
+      super(new Pinned(table), table.name());
+      this.schema = schema;
+    }
+    public Schema schema() { return schema; }
+  }
   public static class Staged extends SparkRewriteTable {  // which shows row lineage as plain columns
     final SparkTable plain;
     public Staged(Table table, String key) {
@@ -78,7 +85,8 @@ public class RookeryRead {
   }
   public static Object pin(Table table) { return new BaseTable(new Pinned(table), table.name()); }
   public static Object whole(Table pinned) { return new SparkTable(pinned); }
-  public static Object staged(Table table, String key, long snapshotId, Collection paths) throws Exception {
+  public static Object staged(Table table, String key, long snapshotId, int schemaId, Collection paths,
+      Collection only) throws Exception {
     if (paths.isEmpty()) return null;
     Set missing = new HashSet(paths);
     Set wanted = new HashSet(paths);
@@ -93,7 +101,9 @@ public class RookeryRead {
       }
     } finally { planned.close(); }
     if (!missing.isEmpty()) throw new IllegalStateException("snapshot lacks " + missing.iterator().next());
-    Table holder = new BaseTable(new Pinned(table), table.name());
+    Schema schema = (Schema) table.schemas().get(schemaId);
+    if (only != null) schema = TypeUtil.select(schema, new HashSet(only));
+    Table holder = new Shown(table, schema);
     ScanTaskSetManager.get().stageTasks(table, key, tasks);
     CLEANER.register(holder, new Unstage(table, key));
     return new Staged(holder, key);
@@ -101,16 +111,22 @@ public class RookeryRead {
 }
 """
 _compiled: dict[tuple[int, str], dict[str, Any]] = {}  # methods, by JVM and class
-
-
-_NO_CLASSES = re.compile(r"No FileSystem for scheme|ClassNotFound|NoClassDefFound|Cannot find constructor")
-_GONE = re.compile(r"^(?!NoSuchBucket).*(no such file|not exist|NotFound|NoSuch|Cannot find snapshot)", re.I)
 _ATTEMPTS = 12  # each of which Java tries several times again, as the table's properties say
 _LONGEST_PAUSE = 2.0
 
 
+def check_iceberg(spark: SparkSession, packages: Sequence[str] = ()) -> None:
+    """Refuse a session without Iceberg; to py4j, a class that is missing is a package."""
+    if type(spark._jvm.org.apache.iceberg.spark.Spark3Util).__name__ == "JavaPackage":  # type: ignore[union-attr]
+        raise MachineError(
+            "the Spark session has no Iceberg on its class path",
+            hint=f"start it with --packages {','.join(packages) or 'and the runtime of Iceberg for Spark'}",
+        )
+
+
 def load_java_table(spark: SparkSession, name: TableName) -> Any:
     """Return Java's table of that name, as it is now."""
+    check_iceberg(spark)
     jvm: Any = spark._jvm
     try:
         table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
@@ -119,26 +135,6 @@ def load_java_table(spark: SparkSession, name: TableName) -> Any:
         reason = java_reason(error)
         raise CatalogError(f"Spark cannot load {name}: {reason}", hint=failure_hint(reason)) from error
     return table
-
-
-def failure_hint(reason: str) -> str:
-    """Say what to check, by what Java or a Python worker complains of."""
-    if _NO_CLASSES.search(reason):
-        return "the session lacks Iceberg's bundle for that store: `rookery doctor` names it, for --packages"
-    if _GONE.search(reason):
-        return "has the table been dropped, the snapshot expired, or a file deleted, under the run?"
-    return "check that the session knows the catalog by that name, and that catalog and store are reachable"
-
-
-def java_reason(error: BaseException) -> str:
-    """Say in one line what Java complains of: the innermost cause, which is the most telling."""
-    thrown = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    if thrown is None:
-        return redact((str(error).splitlines() or [type(error).__name__])[0])
-    while thrown.getCause() is not None:
-        thrown = thrown.getCause()
-    message = str(thrown.getMessage() or "").splitlines() or [""]
-    return redact(f"{thrown.getClass().getSimpleName()}: {message[0]}".removesuffix(": "))
 
 
 def register_statistics(spark: SparkSession, name: TableName, snapshot_id: int, written: WrittenFile) -> None:
@@ -203,25 +199,44 @@ class PinnedTable:
         frame: DataFrame = self._frame("whole", self.java)
         return frame
 
-    def staged(self, snapshot_id: int, paths: Sequence[str]) -> DataFrame | None:
+    def staged(
+        self, snapshot_id: int, paths: Sequence[str], only: Sequence[int] | None = None
+    ) -> DataFrame | None:
         """Return a DataFrame over exactly these data files of a snapshot; None if none are given.
 
-        They are read with the table's current columns, and stay staged as long as anything refers to them:
-        the DataFrame, what is derived from it, a cached plan, a temporary view.
+        They have the columns of the snapshot, or the leaf columns *only*, by id, for a table with others that
+        Spark cannot read. They stay staged as long as anything refers to them: the DataFrame, what is derived
+        from it, a cached plan, a temporary view.
         """
-        jvm: Any = self.spark._jvm
-        wanted = jvm.java.util.ArrayList()
-        for path in paths:
-            wanted.add(path)
         key = f"rookery-{uuid.uuid4().hex}"
-        frame: DataFrame | None = self._frame("staged", self.java, key, snapshot_id, wanted)
+        shown = None if only is None else self._list(only)
+        frame: DataFrame | None = self._frame(
+            "staged", self.java, key, snapshot_id, self._schema_id(snapshot_id), self._list(paths), shown
+        )
         return frame
+
+    def _schema_id(self, snapshot_id: int) -> int:
+        """The columns of now for the current snapshot, which may be older than they are."""
+        now = self.java.currentSnapshot()
+        snapshot = self.java.snapshot(snapshot_id)
+        is_old = snapshot is not None and now is not None and now.snapshotId() != snapshot_id
+        found = snapshot.schemaId() if is_old else None
+        return int(self.java.schema().schemaId() if found is None else found)
+
+    def _list(self, values: Sequence[object]) -> Any:
+        found = self.spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+        for value in values:
+            found.add(value)
+        return found
 
     def _frame(self, method: str, *arguments: Any) -> Any:
         session: Any = self.spark._jsparkSession
         jvm: Any = self.spark._jvm
         try:
-            relation = call_compiled(self.spark, "RookeryRead", _READ, method, *arguments)
+            with refused_types(self.name):
+                relation = call_compiled(self.spark, "RookeryRead", _READ, method, *arguments)
+        except RookeryError:
+            raise
         except Exception as error:  # py4j wraps whatever Java throws
             reason = java_reason(error)
             raise StorageError(
@@ -250,28 +265,6 @@ def pinned_table(spark: SparkSession, name: TableName) -> PinnedTable:
             hint="read a table, not one of its metadata tables",
         ) from error
     return PinnedTable(spark, name, pinned, str(pinned.uuid().toString()), location)
-
-
-@contextmanager
-def staged(
-    spark: SparkSession, name: TableName, snapshot_id: int, paths: Sequence[str]
-) -> Iterator[DataFrame | None]:
-    """Give a DataFrame over exactly these data files, deletes applied by Iceberg's own reader."""
-    pinned = pinned_table(spark, name)
-    if _has_another_schema(pinned.java, snapshot_id):
-        # Staged files are read with the table's current schema; only time travel brings back the old one.
-        frame = spark.read.option("versionAsOf", snapshot_id).table(str(name))
-        yield frame.where(frame["_file"].isin(list(paths)))
-    else:
-        yield pinned.staged(snapshot_id, paths)
-
-
-def _has_another_schema(table: Any, snapshot_id: int) -> bool:
-    """Whether the columns of an old snapshot are not those of now."""
-    if table.currentSnapshot() is not None and table.currentSnapshot().snapshotId() == snapshot_id:
-        return False
-    snapshot = table.snapshot(snapshot_id)
-    return snapshot is not None and snapshot.schemaId() not in (None, table.schema().schemaId())
 
 
 def call_compiled(spark: SparkSession, class_name: str, source: str, name: str, *arguments: Any) -> Any:

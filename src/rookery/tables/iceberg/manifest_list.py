@@ -47,6 +47,13 @@ class Manifest:
     partitions: tuple[FieldSummary, ...]  # in the order of the spec, or none
 
     @property
+    def live_files(self) -> int | None:
+        """How many files it adds and keeps, if it says."""
+        if self.added_files_count is None or self.existing_files_count is None:
+            return None
+        return self.added_files_count + self.existing_files_count
+
+    @property
     def identity(self) -> str:
         """What makes it the same manifest.
 

@@ -1,0 +1,83 @@
+"""Parquet files with deletes of a table that Spark refuses: rows and deletes are read by our own reader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rookery.collect.engine import SCHEMA, FileBatch, add_rows, ordinals_by_path, roots_of, sketched
+from rookery.collect.plan import Group
+from rookery.collect.read import ARROW
+from rookery.collect.work import Costs, Partial
+from rookery.collect.workers import forget_jars, on_spark
+from rookery.model import ALWAYS, Field, Snapshot
+from rookery.prune.cascade import Pruning
+from rookery.prune.fileset import FileSet
+from rookery.read.file import FileRead, ReadCosts, Request, read_file
+from rookery.read.rows import make_request
+from rookery.read.survivors import survivors
+from rookery.sketch import InvertedThetaBuilder
+from rookery.store import Store
+from rookery.store.live import live_files
+from rookery.tables.iceberg import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TASKS_PER_CORE = 2
+
+
+def run_own(
+    spark: SparkSession,
+    table: IcebergTable,
+    store: Store,
+    snapshot: Snapshot,
+    group: Group,
+    ordinals: Sequence[int],
+) -> Partial:
+    """Sketch files of a group, by ordinal."""
+    by_path = ordinals_by_path(group, ordinals)
+    roots = list(dict.fromkeys(root for column in group.fields for root in roots_of(column)))
+    request = make_request(table, store, snapshot, ALWAYS, roots)
+    files = _with_deletes(table, store, snapshot, list(by_path))
+    count = min(len(files), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    shares = [files[number::count] for number in range(count)]
+    thetas = {column.id: InvertedThetaBuilder(group.files.num_rows) for column in group.fields}
+    with on_spark(spark):
+        frame = spark.range(0, count, 1, count).mapInArrow(_mapper(group.fields, request, shares), SCHEMA)
+        values = add_rows(thetas, frame.collect(), by_path)
+    read = sum(file.size for file in files)  # at most
+    ways = Counter({ARROW: len(files) * len(group.fields)})
+    found = {field_id: theta.result() for field_id, theta in thetas.items()}
+    return Partial(group.number, found, Costs(len(files), ways, values, read, 0))
+
+
+def _with_deletes(
+    table: IcebergTable, store: Store, snapshot: Snapshot, paths: Sequence[str]
+) -> list[FileRead]:
+    files = FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
+    wanted = pc.is_in(files.files["path"], value_set=pa.array(paths, pa.string()))
+    keep = wanted.combine_chunks().to_numpy(zero_copy_only=False)
+    return survivors(Pruning(table, snapshot, files, ALWAYS, keep), store.io_properties)
+
+
+def _mapper(
+    fields: tuple[Field, ...], request: Request, shares: Sequence[Sequence[FileRead]]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def batches(numbers: Iterable[pa.RecordBatch]) -> Iterator[FileBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                for file in shares[number]:
+                    for rows in read_file(request, file, ReadCosts()):
+                        for part in rows.combine_chunks().to_batches():
+                            yield file.path, part
+
+    def sketch(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_jars()
+        yield sketched(batches(numbers), fields)
+
+    return sketch

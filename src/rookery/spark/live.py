@@ -1,0 +1,133 @@
+"""Whether a session can do the work, asked before any is done; and what Ctrl-C does while Spark is at it."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from rookery.model import MachineError
+from rookery.spark.catalogs import ICEBERG_RUNTIME
+from rookery.tables.iceberg.java_errors import is_foreign
+from rookery.tables.iceberg.jvm import check_iceberg
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ANOTHER = "start another, as `rookery.connect().spark()` does"
+_PYSPARKS_HANDLER = ("pyspark.core.context", "signal_handler")
+_CANCEL_EVERY, _CANCEL_TIMES = 0.2, 300  # for a minute
+
+
+def has_jvm(spark: SparkSession) -> bool:
+    """Whether a session has a JVM at hand; one of Spark Connect has not."""
+    return hasattr(spark, "_jvm")
+
+
+def check_session(
+    spark: SparkSession, packages: Sequence[str] = (ICEBERG_RUNTIME,), *, iceberg: bool = True
+) -> None:
+    """Refuse a session that has been stopped or has no Iceberg; make Ctrl-C safe in one that can be used."""
+    if not has_jvm(spark):
+        return
+    logging.getLogger().addFilter(_is_not_py4js)
+    context: Any = spark.sparkContext
+    if context is None or context._jsc is None:
+        raise MachineError("the Spark session has been stopped", hint=_ANOTHER)
+    try:
+        stopped = bool(context._jsc.sc().isStopped())
+    except Exception as error:
+        if not (is_foreign(error) or isinstance(error, OSError)):
+            raise
+        raise MachineError("the Spark session is gone: its JVM has ended", hint=_ANOTHER) from error
+    if stopped:
+        raise MachineError("the Spark session has been stopped", hint=_ANOTHER)
+    if iceberg:
+        check_iceberg(spark, packages)
+    cancel_on_interrupt(spark)
+
+
+def check_jvm(spark: SparkSession) -> None:
+    """Refuse a session of Spark Connect too, for what needs Iceberg's Java side."""
+    if not has_jvm(spark):
+        raise MachineError(
+            "a session of Spark Connect has no JVM at hand, which this needs", hint="use a classic session"
+        )
+    check_session(spark)
+
+
+def cancel_on_interrupt(spark: SparkSession, previous: Any = None) -> None:
+    """Take the place of PySpark's handler of SIGINT, if it is there; *previous* is what was there before it.
+
+    PySpark's asks the JVM to cancel over the connection on which the interrupted call waits for its answer.
+    py4j takes that for a fault of the connection, and what leaves the call is an error of Spark, not
+    KeyboardInterrupt. Here another thread asks, over a connection of its own.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if _is_pysparks(signal.getsignal(signal.SIGINT)):
+        before = None if _is_pysparks(previous) else previous
+        signal.signal(signal.SIGINT, _handler(spark.sparkContext, before))
+
+
+def _is_pysparks(handler: Any) -> bool:
+    names = getattr(handler, "__module__", ""), getattr(handler, "__name__", "")
+    return names == _PYSPARKS_HANDLER
+
+
+def _handler(context: Any, previous: Any) -> Any:
+    if previous is signal.SIG_IGN:  # of a process in the background of a shell
+        return previous
+
+    def interrupted(number: int, frame: Any) -> None:
+        _aside(context.cancelAllJobs)
+        if callable(previous):
+            previous(number, frame)
+        raise KeyboardInterrupt
+
+    return interrupted
+
+
+def _aside(work: Callable[[], object]) -> None:
+    def run() -> None:
+        with suppress(Exception):  # the JVM may be gone, or nothing may run
+            work()
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def _is_not_py4js(record: logging.LogRecord) -> bool:
+    """py4j logs the traceback of an interrupt or of a lost JVM on the root logger, and raises it besides."""
+    return not (record.module == "java_gateway" and "py4j" in record.pathname)
+
+
+@contextmanager
+def cancelled_if_interrupted(spark: SparkSession) -> Iterator[None]:
+    """Cancel all jobs that the body starts, also later ones, if it is interrupted.
+
+    A procedure of Iceberg goes on in the JVM when Python waits for it no more, and starts a job for each
+    group of files. It gives the jobs groups of its own, but they all inherit the tag.
+    """
+    context: Any = spark.sparkContext
+    tag = f"rookery-{uuid4().hex}"
+    context.addJobTag(tag)
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            _aside(lambda: _cancel_again_and_again(context, tag))
+        raise
+    finally:
+        with suppress(Exception):  # the session may be gone
+            context.removeJobTag(tag)
+
+
+def _cancel_again_and_again(context: Any, tag: str) -> None:
+    pause = threading.Event()
+    for _ in range(_CANCEL_TIMES):
+        context.cancelJobsWithTag(tag)
+        pause.wait(_CANCEL_EVERY)
