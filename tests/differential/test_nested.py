@@ -91,15 +91,18 @@ COLUMNS = [
 ]
 
 
-def test_defaults_of_fields_in_structs(world: World, new_table: NewTable, check: Check) -> None:
+def test_defaults_of_fields_in_structs(
+    world: World, new_table: NewTable, check: Check, check_files: Check
+) -> None:
     name = with_defaults(world, new_table, "parquet")
     asked = [each for column in COLUMNS for each in predicates(*column)]
-    check(name, *asked)
+    check_files(name, *asked)
     handle = rookery.table(name, world.lake)
     handle.add_index("bloom", "s.text")
     handle.add_index("bitmap", "s.t.number")
     rookery.analyze(world.spark, name, lake=world.lake)
-    check(name, *asked)
+    check_files(name, *asked)
+    check(name, *asked[::13])  # by Spark, which takes long: some of each form, and of each column
     counts_agree(world, name, [column for column, _, _ in COLUMNS])
 
 

@@ -42,7 +42,7 @@ POINTS: dict[str, tuple[Step, Step]] = {
         Step("rookery.collect.statistics:register_statistics", after=True),
     ),
     "clean up": (
-        Step("pyiceberg.io.pyarrow:PyArrowFileIO.delete", after=True),  # one of two is deleted
+        Step(f"{_STEPS}.removal:delete_file", after=True),  # one of two is deleted
         Step(_RECORD, after=False, call=7),
     ),
 }

@@ -169,10 +169,13 @@ def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str])
 
 
 def table_locations(catalog: Catalog) -> Iterator[str]:
-    """Yield where tables are, one of each namespace: enough to know a catalog's stores."""
+    """Yield where tables are, or would be, one of each namespace: enough to know a catalog's stores."""
     for namespace in catalog.list_namespaces():
-        for identifier in catalog.list_tables(namespace)[:1]:
-            yield catalog.load_table(identifier).location()
+        tables = catalog.list_tables(namespace)
+        if tables:
+            yield catalog.load_table(tables[0]).location()
+        elif location := catalog.load_namespace_properties(namespace).get("location"):
+            yield str(location)
 
 
 def _renewable(table: Table, properties: Mapping[str, str]) -> Table:
