@@ -239,6 +239,12 @@ def test_the_trash_keeps_files_for_a_time(lake: Lake, table: str, tmp_path: Path
     left = {path.name for path in trash.rglob("*") if path.is_file()}
     assert left == {"precious", "late.parquet"}
     assert theirs.exists()
+    assert len(list(own.iterdir())) == 2  # folders of runs go with the last of their files
+    theirs.unlink()
+    theirs.parent.rmdir()
+    store = look_of(lake, table, policy).survey.store
+    removal.empty(removal.Trash(str(own), 0.0).expired(store, time.time() + 99 * DAY), store)
+    assert list(own.iterdir()) == []  # the trash itself stays
 
 
 def test_a_trash_in_the_folder_is_refused(lake: Lake, table: str) -> None:

@@ -10,11 +10,12 @@ import logging
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from rookery.api.where import bind
@@ -206,6 +207,22 @@ def test_each_stage_has_its_column(kept: Kept) -> None:
             kinds.add(frozenset(blob.type for blob in reader.metadata.blobs))
     assert len(kinds) == 2  # everything; an index alone
     assert max(map(len, kinds)) == 4
+
+
+# -- files that the state does not list
+
+
+@pytest.mark.parametrize("missing", range(FILES))
+def test_a_file_that_is_in_no_segment(kept: Kept, missing: int) -> None:
+    """Whatever a state leaves out of manifests that it has seen is found there."""
+    state = kept.table.prepared("key").state
+    assert state is not None
+    keys = state.files["key"].combine_chunks()
+    listed = state.files.filter(pc.not_equal(keys, keys.unique()[missing]))
+    assert listed.num_rows > FILES  # the others are in two segments
+    kept.table.store.write_state(replace(state, files=listed.combine_chunks()))
+    forget()
+    kept.assert_answers()
 
 
 # -- bytes

@@ -81,5 +81,13 @@ def empty(files: Iterable[Listed], store: Store) -> None:
     for file in files:
         delete_file(file.location, store.io_properties)
         if scheme_of(file.location) is None:
-            with suppress(OSError):  # others lie there still
-                os.removedirs(os.path.dirname(local_path(file.location)))
+            _remove_empty_folders(os.path.dirname(local_path(file.location)))
+
+
+def _remove_empty_folders(folder: str) -> None:
+    """Remove a folder of a run and those above it, up to the run's own, as long as they are empty."""
+    with suppress(OSError):  # others lie there still
+        os.rmdir(folder)
+        while not _RUN.fullmatch(os.path.basename(folder)):
+            folder = os.path.dirname(folder)
+            os.rmdir(folder)
