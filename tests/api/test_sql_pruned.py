@@ -5,17 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import rookery
 from rookery.api import sql, sql_plan
 from rookery.api.lake import Lake
+from rookery.model import StorageError
 from tests.lakehouse import tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 QUERIES = 60
 
@@ -117,6 +118,26 @@ def test_what_is_staged_goes_with_the_last_plan(spark: SparkSession, star: dict[
     derived = frame.groupBy("s").count()
     del frame
     assert sum(row["count"] for row in derived.collect()) == 3
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_files_that_cannot_be_staged_are_left_to_spark(
+    spark: SparkSession, star: dict[str, str], monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    text = f"SELECT o.k FROM {star['o']} o JOIN {star['l']} l ON l.k = o.k WHERE o.k = 5 AND l.k = 5"
+    calls: list[object] = []
+    honest = sql.left_frame
+
+    def fail(*arguments: Any) -> DataFrame:
+        calls.append(arguments)
+        if len(calls) == failing:
+            raise StorageError("cannot be staged")
+        return honest(*arguments)
+
+    monkeypatch.setattr(sql, "left_frame", fail)
+    found = rookery.sql(spark, text).collect()
+    assert len(calls) == failing
+    assert same(found, spark.sql(text).collect())
 
 
 def test_views_and_strange_names_go_to_spark(spark: SparkSession, star: dict[str, str]) -> None:

@@ -194,6 +194,101 @@ def test_clean_up_leaves_shared_files_alone(lake: Lake, table: str) -> None:
     assert isinstance(clean_up.plan(look_of(lake, table)), Idle)
 
 
+def metadata_json(lake: Lake, name: str) -> bytes:
+    return Path(local_path(lake.load(name).metadata_location)).read_bytes()
+
+
+@pytest.fixture
+def guest(lake: Lake, table: str, tmp_path: Path) -> tuple[bytes, set[str]]:
+    """The metadata of a table that no catalog knows, and its data files in the folder of another."""
+    folder = folder_of(lake, table)
+    made = lake.catalog.create_table(
+        "orphans.guest",
+        ROWS.schema,
+        location=f"file://{tmp_path}/guest",
+        properties={"write.data.path": f"file://{folder}/of-guest"},
+    )
+    made.append(ROWS)
+    make_old(folder, 30 * DAY)
+    text = metadata_json(lake, "orphans.guest")
+    lake.catalog.drop_table("orphans.guest")
+    parsed = json.loads(text)  # as if it wrote here by habit, and not by its properties
+    parsed["properties"] = {}
+    return json.dumps(parsed).encode(), {str(path) for path in (folder / "of-guest").rglob("*.parquet")}
+
+
+def test_a_guest_whose_metadata_is_called_like_one_of_ours_that_is_gone(
+    lake: Lake, table: str, guest: tuple[bytes, set[str]]
+) -> None:
+    """A name alone makes no metadata file the table's own: as its own it would protect nothing."""
+    folder = folder_of(lake, table)
+    gone = Path(local_path(lake.load(table).metadata.metadata_log[0].metadata_file))
+    gone.unlink()
+    plant(folder, f"below/metadata/{gone.name}", 30 * DAY, guest[0])
+    stray = plant(folder, "data/stray.parquet", 9 * DAY)
+    assert found(lake, table) == {str(stray)}
+    assert guest[1]
+
+
+def test_a_guest_of_the_first_version_without_a_uuid(
+    lake: Lake, table: str, guest: tuple[bytes, set[str]]
+) -> None:
+    parsed = json.loads(guest[0])
+    del parsed["table-uuid"]
+    folder = folder_of(lake, table)
+    plant(folder, "below/metadata/v1.metadata.json", 30 * DAY, json.dumps(parsed).encode())
+    stray = plant(folder, "data/stray.parquet", 9 * DAY)
+    assert found(lake, table) == {str(stray)}
+
+
+@pytest.mark.parametrize("damage", [b"\x1f\x8b\x08\x00" + bytes(40), b"{", b"[]", b"{}", b"\xff\xfe"])
+def test_a_damaged_metadata_file_is_nobodys(lake: Lake, table: str, damage: bytes) -> None:
+    folder = folder_of(lake, table)
+    damaged = plant(folder, "metadata/00009-x.gz.metadata.json", 9 * DAY, damage)
+    assert found(lake, table) == {str(damaged)}
+
+
+def test_a_table_that_cannot_be_loaded_takes_no_protection_from_others(lake: Lake, table: str) -> None:
+    folder = folder_of(lake, table)
+    properties = {"write.data.path": f"file://{folder}/of-healthy"}
+    lake.catalog.create_table("orphans.healthy", ROWS.schema, properties=properties).append(ROWS)
+    broken = lake.catalog.create_table("orphans.broken", ROWS.schema)
+    make_old(folder, 30 * DAY)
+    stray = plant(folder, "data/stray.parquet", 9 * DAY)
+    try:
+        assert found(lake, table) == {str(stray)}
+        Path(local_path(broken.metadata_location)).unlink()
+        with pytest.raises(UsageError, match="another table of the catalog cannot be asked"):
+            found(lake, table)
+        forced = orphans.plan(look_of(lake, table, forced=True))
+        assert isinstance(forced, Plan)
+        assert [local_path(file.location) for file in forced.details["files"]] == [str(stray)]
+    finally:
+        lake.catalog.drop_table("orphans.broken")
+        lake.catalog.drop_table("orphans.healthy")
+
+
+def test_a_trash_in_the_folder_of_another_table_is_refused(lake: Lake, table: str) -> None:
+    other = lake.catalog.create_table("orphans.other", ROWS.schema)
+    trash = f"{local_path(other.location())}/data/trash"
+    policy = replace(BRISK, orphans=Orphans(timedelta(days=2), trash=trash))
+    try:
+        with pytest.raises(UsageError, match=r"lies in the folder of lake\.orphans\.other"):
+            orphans.plan(look_of(lake, table, policy))
+    finally:
+        lake.catalog.drop_table("orphans.other")
+
+
+def test_a_trash_is_emptied_where_orphans_are_kept(lake: Lake, table: str, tmp_path: Path) -> None:
+    policy = replace(BRISK, orphans=Orphans(timedelta(days=2), trash=str(tmp_path / "trash")))
+    plant(folder_of(lake, table), "data/stray.parquet", 9 * DAY)
+    assert run(lake, table, policy).files == 1
+    policy = replace(policy, orphans=replace(policy.orphans, older_than=None))
+    assert isinstance(orphans.plan(look_of(lake, table, policy)), Idle)
+    run(lake, table, policy, at=8 * DAY)
+    assert not [path for path in (tmp_path / "trash").rglob("*") if path.is_file()]
+
+
 def test_less_than_a_day_is_refused(lake: Lake, table: str) -> None:
     policy = replace(BRISK, orphans=Orphans(timedelta(hours=23)))
     with pytest.raises(UsageError, match="at least 24 hours"):

@@ -99,7 +99,7 @@ def _jar_name(package: str) -> str:
 
 
 def _catalog(lake: Lake) -> Check:
-    count = len(_within(_SECONDS, lake.catalog.list_namespaces))
+    count = len(_within(_SECONDS, lambda: lake.catalog.list_namespaces()))
     return Check(
         "catalog",
         _RULES["catalog"],

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rookery.api.lake import Lake
-from rookery.api.session import prunes, session_zone, spark_connect
+from rookery.api.session import prunes, session_zone
 from rookery.api.where import Where, bind
 from rookery.model import ALWAYS, CatalogError, Predicate, Snapshot, TableName, quote_part
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
-from rookery.spark.live import check_session
+from rookery.spark.live import check_session, has_jvm
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.java_errors import refused_types, translated
@@ -70,7 +70,7 @@ def open_in_both(
     spark: SparkSession, lake: Lake, name: TableName
 ) -> tuple[IcebergTable, Store, PinnedTable | None]:
     """Load a table as it is now, for Python and for Spark; None where Spark's catalog has other metadata."""
-    if spark_connect(spark):
+    if not has_jvm(spark):
         return *lake.open(name), None
     for _ in range(_ATTEMPTS):
         table, store = lake.open(name)
@@ -88,7 +88,7 @@ def open_in_both(
 
 def _by_spark(spark: SparkSession, table: IcebergTable, asked: int | None) -> DataFrame:
     """Return all rows as Spark reads them: of the snapshot asked for, of its branch, or the newest ones."""
-    if spark_connect(spark):
+    if not has_jvm(spark):
         spark.catalog.refreshTable(str(table.name))
     else:
         load_java_table(spark, table.name)  # refreshes what Spark's catalog remembers

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from rookery.spark.live import has_jvm
 from rookery.where.moments import is_zone
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _jvm(spark: SparkSession) -> Any:
 def session_zone(spark: SparkSession) -> str:
     """Return the zone in which a session reads local times; Java's short names are replaced by long ones."""
     name = str(spark.conf.get(_ZONE))
-    if spark_connect(spark):
+    if not has_jvm(spark):
         return name
     zones = _jvm(spark).java.time.ZoneId
     return str(zones.SHORT_IDS.getOrDefault(name, name))
@@ -102,8 +103,3 @@ def session_zone(spark: SparkSession) -> str:
 def reads_aside(spark: SparkSession) -> bool:
     """Whether a session reads what it has written and not published, which is no snapshot of main."""
     return any(spark.conf.get(key, None) for key in ("spark.wap.branch", "spark.wap.id"))
-
-
-def spark_connect(spark: SparkSession) -> bool:
-    """Whether a session has no JVM at hand, to which files could be staged."""
-    return not hasattr(spark, "_jvm")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.api.lake import Lake, connect
 from rookery.api.scan import MOST, left_frame, open_in_both
-from rookery.api.session import prunes, session_zone, spark_connect
+from rookery.api.session import prunes, session_zone
 from rookery.api.sql_plan import OpenTable, PlannedTable, SqlReport, plan, report
 from rookery.api.sql_tables import query_tables
 from rookery.api.statistics import analyze
 from rookery.api.table import table
 from rookery.model import CatalogError, RookeryError, TableName, quote_part
-from rookery.spark.live import check_session
+from rookery.spark.live import check_session, has_jvm
 from rookery.tables import configured
 from rookery.tables.iceberg.java_errors import java_reason, refused_types
 
@@ -42,7 +42,7 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     which are read first; Spark then runs the same text over the files that are left. The answer to ANALYZE is
     a row a column: `column`, `ndv`, `ndv_low`, `ndv_high`, `kind`.
     """
-    if spark_connect(spark):
+    if not has_jvm(spark):
         return spark.sql(text)
     match = _ANALYZE.fullmatch(text)
     check_session(spark, iceberg=match is not None)
@@ -70,9 +70,10 @@ def plan_of(spark: SparkSession, text: str, lake: Lake | None = None) -> SqlRepo
 
 def _query(spark: SparkSession, text: str, lake: Lake | None) -> DataFrame:
     """Run a query with the names of pruned tables exchanged for views of the files that are left."""
+    tables = _exchanged(_plan(spark, text, lake or connect()))
     exchanged: list[tuple[int, int, str, str]] = []
     try:
-        for planned in _exchanged(_plan(spark, text, lake or connect())):
+        for planned in tables:
             view = f"rookery_{uuid.uuid4().hex}"
             alias = "" if planned.use.node.alias else f" AS {quote_part(planned.use.node.name)}"
             frame = (
@@ -85,7 +86,7 @@ def _query(spark: SparkSession, text: str, lake: Lake | None) -> DataFrame:
             pruned = pruned[:start] + view + alias + pruned[end:]
         return _by_spark(spark, pruned)
     except Exception as error:
-        if not exchanged:
+        if not tables:
             raise
         log.warning("the query is not pruned: %s", java_reason(error))
         # Which may fail too, in words that speak of the text that was given.

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rookery.cli.render import as_text, plain, show, talk, visible
-from rookery.cli.settings import Conf, Master, Settings, settings_of
+from rookery.cli.settings import Conf, Master, settings_of
 from rookery.model import Sheet, SheetReport, UsageError
 
 Names = Annotated[
@@ -97,7 +97,7 @@ def analyze(
     done: list[SheetReport] = []
     failed: list[str] = []
     for name in names:
-        with _progress(str(name), settings) as progress:
+        with _progress(str(name)) as progress:
             try:
                 report = collect(
                     spark,
@@ -158,7 +158,7 @@ def pairs(words: list[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _progress(name: str, settings: Settings) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
     """A bar on a terminal's standard error; nothing elsewhere."""
     console = talk()
     if not console.is_terminal:

@@ -34,7 +34,6 @@ def check_session(
     """Refuse a session that has been stopped or has no Iceberg; make Ctrl-C safe in one that can be used."""
     if not has_jvm(spark):
         return
-    logging.getLogger().addFilter(_is_not_py4js)
     context: Any = spark.sparkContext
     if context is None or context._jsc is None:
         raise MachineError("the Spark session has been stopped", hint=_ANOTHER)
@@ -100,8 +99,12 @@ def _aside(work: Callable[[], object]) -> None:
     threading.Thread(target=run, daemon=True).start()
 
 
+def quiet_py4j() -> None:
+    """Drop the tracebacks that py4j logs on the root logger, of errors that it raises as well."""
+    logging.getLogger().addFilter(_is_not_py4js)
+
+
 def _is_not_py4js(record: logging.LogRecord) -> bool:
-    """py4j logs the traceback of an interrupt or of a lost JVM on the root logger, and raises it besides."""
     return not (record.module == "java_gateway" and "py4j" in record.pathname)
 
 
@@ -119,14 +122,14 @@ def cancelled_if_interrupted(spark: SparkSession) -> Iterator[None]:
         yield
     except BaseException as error:
         if not isinstance(error, Exception):
-            _aside(lambda: _cancel_again_and_again(context, tag))
+            _aside(lambda: _cancel_repeatedly(context, tag))
         raise
     finally:
         with suppress(Exception):  # the session may be gone
             context.removeJobTag(tag)
 
 
-def _cancel_again_and_again(context: Any, tag: str) -> None:
+def _cancel_repeatedly(context: Any, tag: str) -> None:
     pause = threading.Event()
     for _ in range(_CANCEL_TIMES):
         context.cancelJobsWithTag(tag)

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from rookery.model import MachineError
 from rookery.spark.catalogs import SparkCatalog, hidden_stores, spark_catalog
 from rookery.spark.java import find_java
-from rookery.spark.live import cancel_on_interrupt, check_session
+from rookery.spark.live import cancel_on_interrupt, check_session, quiet_py4j
 from rookery.spark.puffin_source import PuffinDataSource
 from rookery.spark.rookery_source import RookeryDataSource
 from rookery.spark.settings import on_command_line, settings, spark_defaults
@@ -86,6 +86,7 @@ def _start(
         SparkContext._ensure_initialized(conf=SparkConf(False).setAll(list(on_command_line(said).items())))
         spark = builder.getOrCreate()
     cancel_on_interrupt(spark, before)
+    quiet_py4j()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

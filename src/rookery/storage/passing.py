@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from threading import Lock
 
-from rookery.storage.location import scheme_of
+from rookery.storage.location import scheme_of, shown
 from rookery.storage.open import open_source
 from rookery.storage.source import Source
 
@@ -21,13 +21,14 @@ _serials = count()
 
 
 class PassingSource(Source):
-    """A file that never changes, kept in mind for long: it is opened for each read, and closed again.
+    """A file that never changes: it is opened for each read, and closed again.
 
     Of a remote file whole blocks are read, and cached: its parts are small, and asked for again and again.
     """
 
     def __init__(self, location: str, properties: Mapping[str, str] | None, size: int) -> None:
-        super().__init__(location)
+        super().__init__(shown(location))
+        self._location = location
         self._properties = properties
         self._size = size
         self._serial = next(_serials)
@@ -36,7 +37,7 @@ class PassingSource(Source):
     def _measure(self) -> int:
         if self._size:
             return self._size
-        with open_source(self.name, self._properties) as opened:
+        with open_source(self._location, self._properties) as opened:
             return opened.size
 
     def _fetch(self, offset: int, length: int) -> bytes:
@@ -55,7 +56,7 @@ class PassingSource(Source):
         return joined[offset - numbers[0] * BLOCK :][:length]
 
     def _read(self, offset: int, length: int) -> bytes:
-        with open_source(self.name, self._properties) as opened:
+        with open_source(self._location, self._properties) as opened:
             return opened.read(offset, length)
 
     def _cached(self, numbers: Sequence[int]) -> dict[int, bytes]:

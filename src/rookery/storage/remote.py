@@ -198,6 +198,10 @@ def create_remote(location: str, properties: Mapping[str, str], *, overwrite: bo
 
 def delete_remote(location: str, properties: Mapping[str, str]) -> None:
     """Delete a URL, choosing as `open_remote` does; one that is gone already is no error."""
+    renewing(properties, lambda found: _delete_remote(location, found))
+
+
+def _delete_remote(location: str, properties: Mapping[str, str]) -> None:
     with _said_plainly(location, "deleted"), suppress(FileNotFoundError):
         if scheme_of(location) in SCHEMA_TO_FILE_IO:
             _file_io(properties, location).delete(location)

@@ -34,6 +34,8 @@ _NOT_HERE = (
     names.S3_ANONYMOUS,
     names.S3_RETRY_STRATEGY_IMPL,
     names.S3_RESOLVE_REGION,
+    names.S3_CONNECT_TIMEOUT,
+    names.S3_REQUEST_TIMEOUT,
 )
 _NO_BODY = hashlib.sha256(b"").hexdigest()
 _RETRIES = urllib3.Retry(
@@ -41,6 +43,8 @@ _RETRIES = urllib3.Retry(
 )
 _TIMEOUT = urllib3.Timeout(connect=10, read=60)
 _OK, _PARTIAL = 200, 206
+_UNREACHABLE_SECONDS = 300.0
+_unreachable: dict[str, float] = {}  # hosts that did not answer, and until when they are left to PyArrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class S3Object:
 
     def get(self, byte_range: str | None = None) -> bytes | None:
         """Return the bytes, or None if the store answers with anything else."""
+        if time.monotonic() < _unreachable.get(self.host, 0.0):
+            return None
         headers = self._signed(time.gmtime())
         if byte_range:
             headers["Range"] = byte_range
@@ -73,6 +79,7 @@ class S3Object:
                 )
             )
         except HTTPError:
+            _unreachable[self.host] = time.monotonic() + _UNREACHABLE_SECONDS
             return None
         return answer.data if answer.status == (_PARTIAL if byte_range else _OK) else None
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from rookery.model import UNUSABLE_FILE, MissingFileError, Place, StorageError
-from rookery.storage import PassingSource, Readable, list_folder, local_path, scheme_of
+from rookery.storage import PassingSource, Readable, list_folder, local_path, scheme_of, shown
 from rookery.storage.moving import delete_file
 from rookery.store import segment, state
 from rookery.store.declared import Declared, joined
@@ -144,7 +144,7 @@ class Store:
         return self._opened(self.path(entry.name), entry)
 
     def recall_segment(self, entry: SegmentEntry) -> segment.Segment:
-        """Open a segment that is kept in mind for long: its file is open only while it is read."""
+        """Open a segment that is cached for long: its file is open only while it is read."""
         return self._opened(PassingSource(self.path(entry.name), self.io_properties, entry.size), entry)
 
     def _opened(self, what: Readable, entry: SegmentEntry) -> segment.Segment:
@@ -152,14 +152,14 @@ class Store:
         try:
             return segment.open_segment(what, self.io_properties, checksum=entry.checksum, **sizes)
         except MissingFileError as error:
-            raise DamagedError(Place(self.path(entry.name)), "a segment", str(error)) from error
+            raise DamagedError(Place(shown(self.path(entry.name))), "a segment", str(error)) from error
 
     def check(self, found: State) -> None:
         """See that the segments which a state names are there, and are those that it means."""
         there = set(self.names(segment.PREFIX, segment.SUFFIX))
         for entry in found.index.segments:
             if entry.name not in there:
-                raise DamagedError(Place(self.path(entry.name)), "a segment", "no such file")
+                raise DamagedError(Place(shown(self.path(entry.name))), "a segment", "no such file")
             self.open_segment(entry).close()
 
     def collect_garbage(

@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 
 from rookery.maintain.facts.beside import left_over
-from rookery.maintain.steps.deletable import deletable, list_table
+from rookery.maintain.steps.deletable import Deletable, deletable, list_table
 from rookery.maintain.steps.expire import collects_garbage
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.removal import remove
@@ -27,17 +27,18 @@ def plan(look: Look) -> Plan | Idle:
     if age is None:
         return Idle("statistics files are kept")
     table = look.survey.table
-    files = statistics_files(look, age) if collects_garbage(table) else ()
+    found = statistics_files(look, age) if collects_garbage(table) else Deletable()
+    files = found.files
     garbage = look.survey.store.garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
     if not files and not garbage:
-        return Idle("nothing is left over")
+        return Idle("; ".join(("nothing is left over", *found.notes)))
     sizes = {file.name: file.size for file in _ours(look)} if garbage else {}
     why = [f"{counted(len(files), 'statistics file')} named by nothing"] if files else []
     why += (
         [f"{counted(len(garbage), 'state or segment', 'states and segments')} of the past"] if garbage else []
     )
     return Plan(
-        "; ".join(why),
+        "; ".join((*why, *found.notes)),
         len(files) + len(garbage),
         sum(file.size for file in files) + sum(sizes.get(name, 0) for name in garbage),
         {"files": files, "garbage": tuple(garbage)},
@@ -49,7 +50,7 @@ def _ours(look: Look) -> list[Listed]:
     return list_folder(store.location, store.io_properties, recursive=False)
 
 
-def statistics_files(look: Look, age: timedelta) -> tuple[Listed, ...]:
+def statistics_files(look: Look, age: timedelta) -> Deletable:
     """Return the old statistics files, and partial ones, that lie with the metadata and nothing names."""
     table, store = look.survey.table, look.survey.store
     listing = list_table(table.metadata_folder, store)
@@ -61,7 +62,7 @@ def statistics_files(look: Look, age: timedelta) -> tuple[Listed, ...]:
         and file.location == f"{listing.location}/{file.name}"
         for file in listing.files
     ]
-    return deletable(look.subject, listing, np.array(wanted, bool), age).files
+    return deletable(look.subject, listing, np.array(wanted, bool), age)
 
 
 def _is_partial(file: Listed) -> bool:
@@ -75,15 +76,17 @@ def run(look: Look, planned: Plan) -> Ran:
     files: list[Listed] = []
     if planned.details["files"] and age is not None:
         again = replace(look, survey=survey(table, store))
-        still = set(statistics_files(again, age))
+        still = set(statistics_files(again, age).files)
         files = [file for file in planned.details["files"] if file in still]
         remove(subject, table, store, files)
+    sizes = {file.name: file.size for file in _ours(look)} if planned.details["garbage"] else {}
     gone = (
         store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
         if planned.details["garbage"]
         else []
     )
-    return Ran(len(files) + len(gone), planned.bytes)
+    removed = sum(file.size for file in files) + sum(sizes.get(name, 0) for name in gone)
+    return Ran(len(files) + len(gone), removed)
 
 
 def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -55,7 +55,14 @@ def deletable(subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age
         return Deletable()
     others = np.zeros(len(wanted), bool)
     notes: list[str] = []
-    for found in (claims(table, store, listing, subject.now()), _neighbours(subject, table, listing)):
+    asked: tuple[Callable[[], Claims], ...] = (
+        lambda: claims(table, store, listing, subject.now()),
+        lambda: _neighbours(subject, table, listing),
+    )
+    for ask in asked:
+        if not (wanted & ~others).any():
+            break
+        found = ask()
         if found.refusal is not None and not subject.forced:
             raise found.refusal
         inside = listing.inside(folder for folder in found.folders if not listing.is_folder(folder))
@@ -84,15 +91,14 @@ def _written_since(listing: Listing, moment: float) -> NDArray[np.bool_]:
 
 def _neighbours(subject: Subject, table: IcebergTable, listing: Listing) -> Claims:
     """Ask the other tables of the catalog; where they cannot be asked, nothing is deleted without --yes."""
-    hint = "mend it and run again; --yes deletes what no metadata in the folder itself names"
+    hint = "see that the catalog can be reached; --yes deletes what no metadata in the folder itself names"
     if subject.neighbours is None:
         return Claims(refusal=UsageError("the catalog's other tables are not known", hint=hint))
     try:
         return subject.neighbours.claims(table, listing)
     except RookeryError as error:
-        return Claims(
-            refusal=UsageError(f"another table of the catalog cannot be asked: {error.message}", hint=hint)
-        )
+        message = f"the catalog's other tables are not known: {error.message}"
+        return Claims(refusal=UsageError(message, hint=hint))
 
 
 def _check_accounted(table: IcebergTable, unaccounted: Sequence[str]) -> None:

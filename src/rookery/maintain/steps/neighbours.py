@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from rookery.maintain.steps.ownership import Claims
 from rookery.maintain.steps.referenced import named_in
-from rookery.model import TableName, UsageError
+from rookery.model import RookeryError, TableName, UsageError
 from rookery.storage.identity import Listing
 from rookery.store.store import default_location
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import MetadataFile, parse_metadata
 
 _THREADS = 8
+_SECONDS = 300.0  # for which an answer is taken for that of now
 
 
 class Neighbours:
@@ -28,7 +30,9 @@ class Neighbours:
     ) -> None:
         self._find = find
         self._load = load
-        self._tables: list[IcebergTable] | None = None
+        self._tables: list[IcebergTable] = []
+        self._failure: RookeryError | None = None  # of one that could not be loaded
+        self._asked: float | None = None
         self._folders: dict[str, frozenset[str]] = {}
 
     def anew(self) -> Neighbours:
@@ -38,30 +42,43 @@ class Neighbours:
         return found
 
     def tables(self) -> Sequence[IcebergTable]:
-        """Return every table of the catalog; raise where one cannot be loaded."""
-        if self._tables is None:
+        """Return every table of the catalog that can be loaded; after some minutes they are loaded anew."""
+        if self._asked is None or time.monotonic() - self._asked > _SECONDS:
             with ThreadPoolExecutor(_THREADS) as pool:
-                self._tables = [each for each in pool.map(self._load, self._find()) if each is not None]
+                found = list(pool.map(self._loaded, self._find()))
+            self._tables = [each for each in found if isinstance(each, IcebergTable)]
+            self._failure = next((each for each in found if isinstance(each, RookeryError)), None)
+            self._asked = time.monotonic()
         return self._tables
 
+    def _loaded(self, name: TableName) -> IcebergTable | RookeryError | None:
+        try:
+            return self._load(name)
+        except RookeryError as error:
+            return error
+
     def claims(self, table: IcebergTable, listing: Listing) -> Claims:
-        """Return what the others claim in a folder."""
+        """Return what the others claim in a folder; one that cannot be asked takes nothing from the rest."""
         names: list[str] = []
         folders: list[str] = []
-        refusal = None
+        refusals: list[UsageError] = []
         for other in self.tables():
             if other.name == table.name:
                 continue
             found = metadata_of(other)
             written = (*found.folders, default_location(other.location, other.table.properties))
             if any(map(listing.is_folder, written)):
-                refusal = refusal or UsageError(
-                    f"{other.name} has the same folder as {table.name}",
-                    hint="keep tables in folders of their own; --yes goes on, and keeps what that one names",
-                )
+                hint = "keep tables in folders of their own; --yes goes on, and keeps what that one names"
+                message = f"{other.name} has the same folder as {table.name}"
+                refusals.append(UsageError(message, hint=hint))
             folders += written
-            names += self._names_here(other, found, listing)
-        return Claims(tuple(names), tuple(folders), refusal=refusal)
+            try:
+                names += self._names_here(other, found, listing)
+            except RookeryError as error:
+                refusals.append(not_asked(error))
+        if self._failure is not None:
+            refusals.append(not_asked(self._failure))
+        return Claims(tuple(names), tuple(folders), refusal=next(iter(refusals), None))
 
     def _names_here(self, other: IcebergTable, found: MetadataFile, listing: Listing) -> list[str]:
         """The files of another table that may be listed."""
@@ -71,6 +88,14 @@ class Neighbours:
         here = {folder for folder in self._folders[found.location] if listing.may_hold(folder)}
         paths = named_in(found, other.io) if here else iter(())
         return [path for path in paths if path.rpartition("/")[0] in here]
+
+
+def not_asked(error: RookeryError) -> UsageError:
+    """Return why nothing may be deleted without --yes, where a table cannot be asked what it needs."""
+    return UsageError(
+        f"another table of the catalog cannot be asked: {error.message}",
+        hint="repair it and run again; --yes deletes what no table that can be asked names",
+    )
 
 
 def metadata_of(table: IcebergTable) -> MetadataFile:

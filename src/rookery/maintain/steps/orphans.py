@@ -33,8 +33,10 @@ _KEPT_BESIDE = re.compile(rf"/[^/]*{re.escape(FOLDER_SUFFIX)}/")  # states and s
 def plan(look: Look) -> Plan | Idle:
     """List the folder, and take away all that is needed, and all that is young."""
     age, table = look.policy.orphans.older_than, look.survey.table
+    trash = trash_of(look.subject, table)
+    expired = trash.expired(look.survey.store, look.subject.now()) if trash is not None else []
     if age is None:
-        return Idle("orphan files are kept")
+        return _emptying(expired) if expired else Idle("orphan files are kept")
     if not collects_garbage(table):
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
     if age < LEAST_ORPHAN_AGE:
@@ -43,21 +45,33 @@ def plan(look: Look) -> Plan | Idle:
             hint="raise orphans.older-than: what is younger may belong to a commit under way",
         )
     older_than = look.subject.now() - age.total_seconds()
-    trash = trash_of(look.subject, table)
     found = candidates(look.subject, table, look.survey.store, age)
-    expired = trash.expired(look.survey.store, look.subject.now()) if trash is not None else []
     if not found.files and not expired:
         return Idle("; ".join(("every file that is old enough is needed by something", *found.notes)))
     _check_share(look, found)
     why = [f"{counted(len(found.files), 'file')} needed by nothing and older than {_said(age)}"]
     why = why if found.files else []
-    why += [f"{counted(len(expired), 'file')} in the trash for long enough"] if expired else []
+    why += [_in_trash(expired)] if expired else []
     return Plan(
         "; ".join((*why, *found.notes)),
         len(found.files) + len(expired),
         sum(file.size for file in (*found.files, *expired)),
         {"older_than": int(older_than * 1000), "files": found.files, "expired": tuple(expired)},
     )
+
+
+def _emptying(expired: Sequence[Listed]) -> Plan:
+    """Plan to empty the trash alone."""
+    return Plan(
+        _in_trash(expired),
+        len(expired),
+        sum(file.size for file in expired),
+        {"files": (), "expired": tuple(expired)},
+    )
+
+
+def _in_trash(expired: Sequence[Listed]) -> str:
+    return f"{counted(len(expired), 'file')} in the trash for long enough"
 
 
 def _said(age: timedelta) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-import numpy as np
-
 from rookery.maintain.steps.referenced import metadata_log, named_in
 from rookery.model import UsageError
 from rookery.storage import Listed, list_folder, shown
@@ -37,7 +35,7 @@ class Strangers:
 
     own: tuple[MetadataFile, ...]  # of the same table, the lineage of none of them leads to the current one
     foreign: tuple[MetadataFile, ...]  # of other tables
-    lineage: frozenset[str]  # identities of the current metadata file and of all known before it
+    lineage: frozenset[str]  # exact identities of the current metadata file and of all known before it
 
 
 def claims(table: IcebergTable, store: Store, listing: Listing, now: float) -> Claims:
@@ -90,31 +88,32 @@ def _metadata_files(table: IcebergTable, store: Store, listing: Listing) -> list
 
 
 def _lineage(table: IcebergTable, store: Store, listing: Listing) -> tuple[frozenset[str], Sequence[bool]]:
-    """Return what the current metadata file and those before it are known by, and which are listed.
+    """Return the identities of the current metadata file and of those before it, and which files they are.
 
-    A metadata file names only so many before it; the oldest that is still there names more.
+    A metadata file names only so many before it; the oldest that is still there names more. A file that is
+    taken for the table's own protects nothing, so it must be that very file: what merely may be is not.
     """
-    identities = Identities()
+    exactly = Identities().surely
+    listed = [exactly(file.location) for file in listing.files]
+    files = {key: file for file, keys in zip(listing.files, listed, strict=True) for key in keys}
     log: Sequence[str] = metadata_log(table)
-    known = listing.account([table.table.metadata_location, *log]).matched
-    keys = {key for name in (table.table.metadata_location, *log) for key in identities.of(name)}
-    while not known.all():
-        there = (np.flatnonzero(listing.account([name]).matched) for name in log)
-        oldest = next((listing.files[numbers[0]] for numbers in there if len(numbers)), None)
+    keys = {key for name in (table.table.metadata_location, *log) for key in exactly(name)}
+    while not keys.issuperset(files):
+        there = (files[key] for name in log for key in exactly(name) if key in files)
+        oldest = next(there, None)
         found = None if oldest is None else read_metadata_file(oldest.location, store.io_properties)
         log = found.log if found is not None else ()
-        older = {key for name in log for key in identities.of(name)}
+        older = {key for name in log for key in exactly(name)}
         if older <= keys:
             break
         keys |= older
-        known |= listing.account(log).matched
-    return frozenset(keys), known.tolist()
+    return frozenset(keys), [not keys.isdisjoint(each) for each in listed]
 
 
 def forked(table: IcebergTable, found: Strangers, now: float) -> tuple[UsageError | None, int | None]:
     """Say whether another catalog has gone its own way with the table, or since when that may be so.
 
-    One commit upon a known state may be a fork, or may have failed: nobody can tell. A commit upon that is
+    One commit upon known metadata may be a fork, or may have failed: nobody can tell. A commit upon that is
     none of ours: whoever made it keeps the table too. What is long ago, and older than the log, blocks
     nothing: only what it names is kept.
     """
@@ -124,9 +123,9 @@ def forked(table: IcebergTable, found: Strangers, now: float) -> tuple[UsageErro
     identities = Identities()
     for each in recent:
         parent = each.log[-1] if each.log else None
-        if parent is None or identities.of(parent).isdisjoint(found.lineage):
+        if parent is None or identities.surely(parent).isdisjoint(found.lineage):
             refusal = UsageError(
-                f"a state of the table that its catalog does not know: {shown(each.location)}",
+                f"a metadata file of the table that its catalog does not know: {shown(each.location)}",
                 hint="is it registered in another catalog too, or was this one restored from a backup? If "
                 "neither, delete that file; --yes goes on, and keeps what it names",
             )

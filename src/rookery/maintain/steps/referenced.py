@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.io import FileIO
 
-from rookery.model import StorageError
+from rookery.model import MissingFileError
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
 from rookery.tables.iceberg.metadata_file import MetadataFile
@@ -106,21 +106,12 @@ def named_in(found: MetadataFile, io: FileIO) -> Iterator[str]:
     yield from (found.location, *found.log, *found.statistics, *found.manifest_lists, *found.manifests)
     manifests = {path: _unlisted(path) for path in found.manifests}
     for location in found.manifest_lists:
-        with _passing_what_is_gone():
+        with suppress(MissingFileError):
             manifests |= {each.manifest_path: each for each in read_manifest_list(io, location)}
     yield from manifests
     for manifest in manifests.values():
-        with _passing_what_is_gone():
+        with suppress(MissingFileError):
             yield from read_files(io, [manifest])["path"].to_pylist()
-
-
-@contextmanager
-def _passing_what_is_gone() -> Iterator[None]:
-    try:
-        yield
-    except StorageError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
-            raise
 
 
 def _unlisted(path: str) -> Manifest:

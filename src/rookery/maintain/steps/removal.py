@@ -18,6 +18,7 @@ from rookery.storage.identity import Listing
 from rookery.storage.moving import delete_file, move_file
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.metadata_file import folders_written
 
 _STAMP = "%Y%m%dT%H%M%SZ"
 _RUN = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}")
@@ -47,15 +48,18 @@ class Trash:
 
 
 def trash_of(subject: Subject, table: IcebergTable) -> Trash | None:
-    """Return a table's trash, if its policy wants one; it must lie outside of the table's folder."""
+    """Return a table's trash, if its policy wants one; it must lie outside of the folders of all tables."""
     wanted = subject.policy.orphans
     if wanted.trash is None:
         return None
-    if Listing(table.location, ()).contains(wanted.trash):
-        raise UsageError(
-            f"the trash {shown(wanted.trash)} lies in the folder of {table.name}",
-            hint="choose a folder that no table has",
-        )
+    others = subject.neighbours.tables() if subject.neighbours is not None else ()
+    for each in (table, *others):
+        folders = folders_written(each.location, each.table.properties)
+        if any(Listing(folder, ()).contains(wanted.trash) for folder in folders):
+            raise UsageError(
+                f"the trash {shown(wanted.trash)} lies in the folder of {each.name}",
+                hint="choose a folder that no table has",
+            )
     return Trash(f"{wanted.trash}/{table.table.metadata.table_uuid}", wanted.trash_keep.total_seconds())
 
 

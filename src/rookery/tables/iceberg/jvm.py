@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from rookery.model import CatalogError, MachineError, RookeryError, StorageError, TableName
 from rookery.puffin import THETA_V1, WrittenFile
@@ -110,7 +111,9 @@ public class RookeryRead {
   }
 }
 """
-_compiled: dict[tuple[int, str], dict[str, Any]] = {}  # methods, by JVM and class
+_compiled: WeakKeyDictionary[Any, dict[str, dict[str, Any]]] = (
+    WeakKeyDictionary()
+)  # methods, by gateway and class
 _ATTEMPTS = 12  # each of which Java tries several times again, as the table's properties say
 _LONGEST_PAUSE = 2.0
 
@@ -271,14 +274,14 @@ def call_compiled(spark: SparkSession, class_name: str, source: str, name: str, 
     """Call a static method of a class compiled where it runs; py4j cannot name it, so by reflection."""
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
-    key = (id(gateway), class_name)
-    if key not in _compiled:  # once a JVM, with the compiler that Spark brings
+    classes = _compiled.setdefault(gateway, {})
+    if class_name not in classes:  # once a JVM, with the compiler that Spark brings
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
         compiler.cook(source)
         found = compiler.getClassLoader().loadClass(class_name)
-        _compiled[key] = {method.getName(): method for method in found.getDeclaredMethods()}
+        classes[class_name] = {method.getName(): method for method in found.getDeclaredMethods()}
     packed = gateway.new_array(jvm.java.lang.Object, len(arguments))
     for position, argument in enumerate(arguments):
         packed[position] = argument
-    return _compiled[key][name].invoke(None, packed)
+    return classes[class_name][name].invoke(None, packed)

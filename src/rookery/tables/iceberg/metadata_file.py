@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rookery.model import StorageError
+from rookery.model import MissingFileError
 from rookery.storage import open_source
 
 METADATA_NAME = re.compile(r"\.metadata\.json(?:\.gz)?$")
 _GZIP = b"\x1f\x8b"
+_TELLING = frozenset({"format-version", "table-uuid", "location"})  # one of which all metadata files have
 # The properties of a table that say where it writes.
 _WRITES_TO = (
     "write.data.path",
@@ -27,7 +29,7 @@ class MetadataFile:
     """What a metadata file says of a table's files."""
 
     location: str
-    table_uuid: str
+    table_uuid: str  # empty where format version 1 has none, and so that of no other table
     updated_ms: int
     folders: tuple[str, ...]  # where the table lies and writes
     log: tuple[str, ...]  # the metadata files before it, the oldest first
@@ -45,27 +47,27 @@ def read_metadata_file(location: str, io_properties: Mapping[str, str]) -> Metad
     """Read a metadata file; one that is not whole, or gone, and so nobody's, is none."""
     try:
         with open_source(location, io_properties) as source:
-            data = source.read(0, source.size)
-    except StorageError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            return None  # a commit that failed has taken it away again
-        raise
+            data = source.read_all()
+    except MissingFileError:
+        return None  # a commit that failed has taken it away again
     try:
         return parse_metadata(location, gzip.decompress(data) if data.startswith(_GZIP) else data)
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, gzip.BadGzipFile):
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, gzip.BadGzipFile, zlib.error):
         return None
 
 
 def parse_metadata(location: str, text: str | bytes) -> MetadataFile:
     """Read the JSON of a metadata file."""
     found = json.loads(text)
+    if found.keys().isdisjoint(_TELLING):
+        raise ValueError(f"{location} is no metadata of a table")
     snapshots = found.get("snapshots") or ()
     statistics = (*(found.get("statistics") or ()), *(found.get("partition-statistics") or ()))
     properties = {str(key): str(value) for key, value in (found.get("properties") or {}).items()}
     place = str(found.get("location") or "")
     return MetadataFile(
         location=location,
-        table_uuid=str(found["table-uuid"]),
+        table_uuid=str(found.get("table-uuid") or ""),
         updated_ms=int(found.get("last-updated-ms") or 0),
         folders=tuple(folder for folder in folders_written(place, properties) if folder),
         log=tuple(str(entry["metadata-file"]) for entry in found.get("metadata-log") or ()),
