@@ -100,7 +100,8 @@ def _aside(work: Callable[[], object]) -> None:
 
 
 def quiet_py4j() -> None:
-    """Drop the tracebacks that py4j logs on the root logger, of errors that it raises as well."""
+    """Drop the tracebacks that py4j logs, also on the root logger, of errors that it raises as well."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_is_not_py4js)
 
 
