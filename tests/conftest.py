@@ -15,6 +15,8 @@ from rookery.api.lake import Lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Compiling for long runs costs more than these short ones gain by it.
+QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 collect_ignore = ["trino"]  # needs a server that make test-trino fetches, and is named to be collected
 
 
@@ -45,7 +47,7 @@ def lake(rookery_home: Path) -> Lake:
 
 @pytest.fixture(scope="session")
 def spark(lake: Lake) -> Iterator[SparkSession]:
-    session = lake.spark()
+    session = lake.spark(conf=QUICK_JVM)
     session.sql("CREATE NAMESPACE IF NOT EXISTS db")
     yield session
     session.stop()
