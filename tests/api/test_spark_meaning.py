@@ -15,6 +15,7 @@ import rookery
 from rookery.api import sql
 from rookery.api.lake import Lake
 from rookery.api.session import prunes, unknown_settings
+from rookery.model import UsageError
 from tests.lakehouse import tables
 
 if TYPE_CHECKING:
@@ -162,3 +163,48 @@ def test_columns_that_differ_by_case(session: SparkSession, lake: Lake) -> None:
             expected = rows(truth(session, name).where(where))
             assert rows(rookery.table(name, lake).scan(session, where)) == expected
             assert rows(rookery.sql(session, f"SELECT * FROM {name} WHERE {where}", lake)) == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "where"),
+    [
+        ("starts_with", "starts_with(s, 'it')"),  # no function of Spark's, but one of sqlglot's
+        ("like", "like(s, 'it')"),
+        ("startswith", "startswith/**/(s, 'it')"),
+        ("startswith", "`startswith` -- \n (s, 'it')"),
+    ],
+)
+def test_functions_by_any_name_and_spelling(
+    session: SparkSession, name: str, lake: Lake, function: str, where: str
+) -> None:
+    session.udf.register(function, lambda *_: True, "boolean")
+    assert rookery.sql(session, f"SELECT * FROM {name} WHERE {where}", lake).count() == 80
+    assert rookery.table(name, lake).scan(session, where).count() == 80
+
+
+@pytest.mark.parametrize(
+    "where", ["k = 5 -- first \\\n AND s = 'none'", "k = 5 -- \r OR k = 60", "k = 5 -- \\\r\n OR k = 60"]
+)
+def test_comments_end_where_they_end_for_spark(
+    session: SparkSession, name: str, lake: Lake, where: str
+) -> None:
+    expected = rows(truth(session, name).where(where))
+    assert expected
+    assert rows(rookery.table(name, lake).scan(session, where)) == expected
+    assert rows(rookery.sql(session, f"SELECT * FROM {name} WHERE {where}", lake)) == expected
+    with pytest.raises(UsageError, match="a comment ends here"):
+        rookery.table(name, lake).read(where)
+
+
+def test_what_clocks_showed_long_ago(session: SparkSession, lake: Lake) -> None:
+    with tables(session) as make:
+        old = make("t timestamp")
+        minutes = "timestamp_seconds(unix_seconds(TIMESTAMP '1935-06-01 00:00:00Z') + id * 60)"
+        session.range(1440).selectExpr(f"{minutes} t").repartitionByRange(8, "t").writeTo(old).append()
+        rookery.analyze(session, old, lake=lake)
+        where = "t = TIMESTAMP '1935-06-01 13:00:00 Europe/Amsterdam'"
+        expected = rows(truth(session, old).where(where))
+        assert len(expected) == 1
+        assert rows(rookery.table(old, lake).scan(session, where)) == expected
+        with pytest.raises(UsageError, match="time zone databases"):
+            rookery.table(old, lake).count(where)

@@ -268,6 +268,28 @@ def test_a_table_that_cannot_be_loaded_takes_no_protection_from_others(lake: Lak
         lake.catalog.drop_table("orphans.healthy")
 
 
+def test_a_file_that_another_table_names_by_a_link(lake: Lake, table: str, tmp_path: Path) -> None:
+    """Also with a table of the third version in the catalog, whose metadata PyIceberg does not write."""
+    folder = folder_of(lake, table)
+    taken = folder / "data" / "taken.parquet"
+    pq.write_table(ROWS, taken)
+    link = tmp_path / "elsewhere" / "link.parquet"
+    link.parent.mkdir()
+    link.symlink_to(taken)
+    other = lake.catalog.create_table("orphans.linking", ROWS.schema)
+    other.add_files([f"file://{link}"])
+    third = lake.catalog.create_table("orphans.third", ROWS.schema, properties={"format-version": "2"})
+    path = Path(local_path(third.metadata_location))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format-version": 3, "next-row-id": 0}))
+    make_old(folder, 30 * DAY)
+    stray = plant(folder, "data/stray.parquet", 9 * DAY)
+    try:
+        assert found(lake, table) == {str(stray)}
+    finally:
+        lake.catalog.drop_table("orphans.linking")
+        lake.catalog.drop_table("orphans.third")
+
+
 def test_a_trash_in_the_folder_of_another_table_is_refused(lake: Lake, table: str) -> None:
     other = lake.catalog.create_table("orphans.other", ROWS.schema)
     trash = f"{local_path(other.location())}/data/trash"

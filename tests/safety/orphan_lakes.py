@@ -364,7 +364,8 @@ def _left_alone(grew: RandomLake) -> set[str]:
         for identifier in lake.catalog.list_tables("db"):
             table = lake.catalog.load_table(identifier)
             if identifier[-1] != "t":
-                paths = (table.location(), table.properties.get("write.data.path", ""))
+                keys = ("write.data.path", "write.metadata.path")
+                paths = (table.location(), *(table.properties.get(key, "") for key in keys))
                 folders += [os.path.realpath(local_path(path)) for path in paths if path]
     root = os.path.realpath(grew.folder)
     return {path for path in grew.orphans if any(path.startswith(f"{f}/") and f != root for f in folders)}

@@ -7,12 +7,13 @@ anything but what is known to leave the meaning as it is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from rookery.model import UsageError
 from rookery.spark.live import has_jvm
 from rookery.where.moments import is_zone
+from rookery.where.parsing import called_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,12 +32,6 @@ _HARMLESS = (
     "queryExecutionListeners", "redaction.", "repl.", "shuffle.", "sources.", "statistics.",
     "storeAssignmentPolicy", "streaming.", "thriftServer.", "ui.", "warehouse.dir",
 )  # fmt: skip
-_CALL = re.compile(r"(\w+)`?\s*\(")
-# Functions that predicates are understood by; the casts are called like their types.
-_FUNCTIONS = frozenset((
-    "isnull", "isnotnull", "startswith", "isnan", "concat", "to_date", "date", "timestamp", "tinyint",
-    "smallint", "int", "bigint", "float", "double", "decimal", "string", "binary", "boolean",
-))  # fmt: skip
 
 
 def prunes(spark: SparkSession, text: str = "") -> bool:
@@ -70,8 +65,12 @@ def _is_default(spark: SparkSession, key: str, value: str) -> bool:
 
 
 def _replaced(spark: SparkSession, text: str) -> Iterator[str]:
-    """Yield the functions of a text that the session has given a meaning of its own."""
-    called = {name.lower() for name in _CALL.findall(text)} & _FUNCTIONS
+    """Yield the functions of a text that are not Spark's own, or that the session has replaced."""
+    try:
+        called = {name.lower(): is_plain for name, is_plain in called_names(text)}
+    except UsageError:  # a comment of which Spark alone knows where it ends
+        yield text
+        return
     if not called:
         return
     catalyst = _jvm(spark).org.apache.spark.sql.catalyst
@@ -80,10 +79,14 @@ def _replaced(spark: SparkSession, text: str) -> Iterator[str]:
         session.sessionState().functionRegistry(),
         catalyst.analysis.FunctionRegistry.builtin(),
     )
-    for name in called:
+    for name, is_plain in called.items():
         identifier = catalyst.FunctionIdentifier(name)
         ours, sparks = registry.lookupFunction(identifier), builtin.lookupFunction(identifier)
-        if ours.isEmpty() or sparks.isEmpty() or ours.get().getClassName() != sparks.get().getClassName():
+        if ours.isEmpty():  # a keyword such as IN, or a function of some catalog
+            is_replaced = is_plain
+        else:
+            is_replaced = sparks.isEmpty() or ours.get().getClassName() != sparks.get().getClassName()
+        if is_replaced:
             yield name
 
 

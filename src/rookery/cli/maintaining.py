@@ -11,6 +11,7 @@ from rookery.cli.history import HistoryUrl
 from rookery.cli.render import plain, show, talk
 from rookery.cli.settings import Conf, Master, PolicyFile, Waiting, seconds_of, settings_of
 from rookery.cli.statistics import pairs
+from rookery.model import UsageError
 from rookery.storage import local_path, scheme_of
 
 
@@ -61,9 +62,15 @@ def maintain(
         policy=policy,
         history=history,
         patience=seconds_of(patience),
-        trash=trash if trash is None or scheme_of(trash) else os.path.abspath(local_path(trash)),
+        trash=_folder(trash),
         master=master,
         conf=pairs(conf or []),
         tell=lambda said: talk().print(plain(said), style="dim"),
     )
     show(report, settings)
+
+
+def _folder(trash: str | None) -> str | None:
+    if trash is not None and not trash.strip():
+        raise UsageError("--trash names no folder", hint="leave it out to delete the files")
+    return trash if trash is None or scheme_of(trash) else os.path.abspath(local_path(trash))

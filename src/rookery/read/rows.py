@@ -11,7 +11,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyiceberg.types import NestedField
 
-from rookery.model import Predicate, Snapshot, UsageError, column_named, opaque_parts
+from rookery.model import ALWAYS, Predicate, Snapshot, UsageError, column_named, opaque_parts
 from rookery.prune.by_bounds import sure_files
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
@@ -77,8 +77,11 @@ def count_rows(
 def _known_counts(pruning: Pruning) -> int:
     """Count the files whose count is known, and take them off the list of those to read.
 
-    That of a file with deletes is not: bitmaps and metadata count rows that are there no more.
+    That of a file with deletes is not: bitmaps and metadata count rows that are there no more. Nor is any
+    where columns are found by name: a name may be another column's than when the file was described.
     """
+    if pruning.predicate != ALWAYS and pruning.table.table.name_mapping() is not None:
+        return 0
     numbers = pruning.numbers
     attached = attached_deletes(pruning, pruning.files.files.take(numbers))
     plain = pruning.keep.copy()

@@ -147,16 +147,24 @@ def to_instant(local: int, zone: tzinfo) -> int:
     except OverflowError as error:
         raise Inexact("the time is out of the calendar") from error
     assert offset is not None
-    return local - offset // _MICRO
+    return _known(local - offset // _MICRO, zone)
 
 
 def to_local(instant: int, zone: tzinfo) -> int:
     """Return what clocks in *zone* show at an instant."""
+    _known(instant, zone)
     try:
         shown = (_EPOCH + instant * _MICRO).astimezone(zone).replace(tzinfo=None)
     except OverflowError as error:
         raise Inexact("the time is out of the calendar") from error
     return (shown - _LOCAL_EPOCH) // _MICRO
+
+
+def _known(instant: int, zone: tzinfo) -> int:
+    """Refuse instants at which a region's clocks may have shown one time to Java and another to Python."""
+    if isinstance(zone, ZoneInfo) and instant < 0:
+        raise Inexact("the time zone databases of Java and Python differ in regions before 1970")
+    return instant
 
 
 def day_of(instant: int, zone: tzinfo) -> tuple[int, bool]:

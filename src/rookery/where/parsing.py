@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import TypeVar
 
 from sqlglot import exp
@@ -19,6 +20,8 @@ _DEEP = 10_000  # frames; sqlglot takes some twenty for a pair of parentheses
 _DEEPER = threading.Lock()
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _LETTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+# Comments that go on for Spark behind the line, or end at a carriage return.
+_ODD_COMMENT = re.compile(r"--[^\n]*?(?:\\\r?(?:\n|$)|\r(?!\n))")
 _FORMAT = re.compile("\x1b\\[[0-9;]*m")
 _T = TypeVar("_T")
 
@@ -46,6 +49,11 @@ def parse_expression(text: str) -> exp.Expression:
 
 def spark_tokens(text: str) -> list[Token]:
     """Split SQL into tokens, with strings as Spark 4 reads them: escapes, and '' for a quote."""
+    if _ODD_COMMENT.search(text):
+        raise UsageError(
+            "a comment ends here where it does not end for Spark, or the other way round",
+            hint="leave out comments that hold a carriage return, or a backslash at their end",
+        )
     dialect = Spark()
     tokens: list[Token] = []
     for token in dialect.tokenize(text):
@@ -62,6 +70,17 @@ def spark_tokens(text: str) -> list[Token]:
                 token = _string(token, value, token.start)
         tokens.append(token)
     return tokens
+
+
+def called_names(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the names that stand before a parenthesis, and whether each is a plain name, not a keyword."""
+    try:
+        tokens = spark_tokens(text)
+    except SqlglotError:
+        return  # whoever parses it says what is wrong
+    for token, after in pairwise(tokens):
+        if after.token_type is TokenType.L_PAREN and (token.text[:1].isalpha() or token.text[:1] == "_"):
+            yield token.text, token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
 
 
 def _string(token: Token, value: str, start: int) -> Token:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -39,9 +39,9 @@ def deletable(subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age
     """Return those of the *wanted* files of a folder that may be deleted, or refuse.
 
     The table is loaded after its folder was listed, so that whatever was committed before the listing is
-    known. Each file that the table names must be found in the listing, or be proved to lie elsewhere. Then
-    metadata files in the folder are asked what they claim, and at last, if anything is left to delete, all
-    other tables of the catalog.
+    known. Each file that the table names must be found in the listing, or be proved to lie elsewhere. Then,
+    if anything is left to delete, metadata files in the folder are asked what they claim, and all other
+    tables of the catalog.
     """
     if not wanted.any():
         return Deletable()
@@ -55,14 +55,7 @@ def deletable(subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age
         return Deletable()
     others = np.zeros(len(wanted), bool)
     notes: list[str] = []
-    asked: tuple[Callable[[], Claims], ...] = (
-        lambda: claims(table, store, listing, subject.now()),
-        lambda: _neighbours(subject, table, listing),
-    )
-    for ask in asked:
-        if not (wanted & ~others).any():
-            break
-        found = ask()
+    for found in (claims(table, store, listing, subject.now()), _neighbours(subject, table, listing)):
         if found.refusal is not None and not subject.forced:
             raise found.refusal
         inside = listing.inside(folder for folder in found.folders if not listing.is_folder(folder))

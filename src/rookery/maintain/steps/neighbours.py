@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from pydantic import BaseModel
+
 from rookery.maintain.steps.ownership import Claims
 from rookery.maintain.steps.referenced import named_in
 from rookery.model import RookeryError, TableName, UsageError
+from rookery.storage import local_path, scheme_of
 from rookery.storage.identity import Listing
 from rookery.store.store import default_location
 from rookery.tables.iceberg import IcebergTable
@@ -34,11 +38,12 @@ class Neighbours:
         self._failure: RookeryError | None = None  # of one that could not be loaded
         self._asked: float | None = None
         self._folders: dict[str, frozenset[str]] = {}
+        self._links: dict[str, tuple[str, ...]] = {}  # names that are links, and may lead anywhere
 
     def anew(self) -> Neighbours:
         """Return the same, asked again, with what is remembered of metadata files that do not change."""
         found = Neighbours(self._find, self._load)
-        found._folders = self._folders
+        found._folders, found._links = self._folders, self._links
         return found
 
     def tables(self) -> Sequence[IcebergTable]:
@@ -83,11 +88,19 @@ class Neighbours:
     def _names_here(self, other: IcebergTable, found: MetadataFile, listing: Listing) -> list[str]:
         """The files of another table that may be listed."""
         if found.location not in self._folders:
-            paths = named_in(found, other.io)
-            self._folders[found.location] = frozenset(path.rpartition("/")[0] for path in paths)
+            named = list(named_in(found, other.io))
+            self._links[found.location] = tuple(path for path in named if _is_link(path))
+            self._folders[found.location] = frozenset(path.rpartition("/")[0] for path in named)
         here = {folder for folder in self._folders[found.location] if listing.may_hold(folder)}
         paths = named_in(found, other.io) if here else iter(())
-        return [path for path in paths if path.rpartition("/")[0] in here]
+        return [
+            *self._links[found.location],
+            *(path for path in paths if path.rpartition("/")[0] in here),
+        ]
+
+
+def _is_link(path: str) -> bool:
+    return scheme_of(path) is None and os.path.islink(local_path(path))
 
 
 def not_asked(error: RookeryError) -> UsageError:
@@ -100,4 +113,6 @@ def not_asked(error: RookeryError) -> UsageError:
 
 def metadata_of(table: IcebergTable) -> MetadataFile:
     """Return a loaded table's metadata as its file says it."""
-    return parse_metadata(table.table.metadata_location, table.table.metadata.model_dump_json())
+    # PyIceberg refuses to write metadata of the third version, which nobody does here.
+    text = BaseModel.model_dump_json(table.table.metadata, by_alias=True, exclude_none=True)
+    return parse_metadata(table.table.metadata_location, text)
