@@ -38,9 +38,8 @@ def test_rows_are_those_that_spark_reads(world: World, tally: Tally, number: int
 def test_the_cases_are_worth_something(tally: Tally) -> None:
     """After the others: most predicates were decided, many files were skipped, and rows were told apart."""
     assert tally.tables == CASES * (SIZE.tables + 1), "run the whole module"
-    refused = tally.refused.total() + tally.refused_by_spark
-    asked = tally.predicates + tally.left_to_spark + refused
-    assert tally.predicates > 0.5 * asked
+    asked = tally.predicates + tally.left_to_spark
+    assert tally.predicates > max(0.6 * asked, tally.refused.total())
     assert tally.matching > 0.2 * asked
     assert tally.skipping > 0.2 * asked
     assert tally.files_skipped > 0.1 * tally.files
