@@ -18,7 +18,7 @@ from typing import Any, get_args
 
 import typer
 
-from rookery.cli import app
+from rookery.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "commands"

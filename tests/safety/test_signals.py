@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from rookery.api.watch import leases_of
 from rookery.maintain.pipeline import NAMES
 from rookery.maintain.runs.history import History
 from rookery.maintain.steps.step import Outcome
+from rookery.spark.java import find_java
 from rookery.storage import local_path
 from tests.lakehouse import NewTable
 from tests.safety.watch import assert_right, folder, make_rows, rows_of
@@ -59,10 +60,16 @@ def _heed_interrupts() -> None:
 class Running:
     """A command in a group of its own, which gets signals as from a terminal."""
 
-    def __init__(self, words: Sequence[str], home: Path) -> None:
+    def __init__(self, words: Sequence[str], home: Path, environment: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
             words,
-            env={**os.environ, "ROOKERY_HOME": str(home), "NO_COLOR": "1", "PYTHONPATH": str(ROOT)},
+            env={
+                **os.environ,
+                "ROOKERY_HOME": str(home),
+                "NO_COLOR": "1",
+                "PYTHONPATH": str(ROOT),
+                **environment,
+            },
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -99,8 +106,8 @@ class Running:
 
 
 @contextmanager
-def running(words: Sequence[str], home: Path) -> Iterator[Running]:
-    command = Running([PROGRAM, *words] if words[0] != sys.executable else words, home)
+def running(words: Sequence[str], home: Path, **environment: str) -> Iterator[Running]:
+    command = Running([PROGRAM, *words] if words[0] != sys.executable else words, home, environment)
     try:
         yield command
     finally:
@@ -195,6 +202,43 @@ def test_analyze(
     assert not beside.exists() or not list(beside.iterdir())
     rookery.analyze(spark, name, lake=lake)
     assert_right(spark, lake, name)
+
+
+def test_imports(rookery_home: Path, tmp_path: Path) -> None:
+    """A signal that comes before the command line itself is there."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "typer.py").write_text(f"open({str(pipe)!r}).read()\n")
+    with running(["doctor"], rookery_home, PYTHONPATH=str(tmp_path)) as command:
+        os_end = command.until_it_reads(pipe)
+        command.signal(signal.SIGINT)
+        code, out, said = command.ended()
+        os.close(os_end)
+    assert (code, out, said) == (130, "", ["error: interrupted"])
+
+
+def test_the_start_of_spark(
+    spark: SparkSession, lake: Lake, new_table: NewTable, rookery_home: Path, tmp_path: Path
+) -> None:
+    """The JVM that is about to start is killed."""
+    name = filled(spark, new_table, 1)
+    pipe, java = tmp_path / "pipe", tmp_path / "bin" / "java"
+    os.mkfifo(pipe)
+    java.parent.mkdir()
+    java.write_text(
+        f'#!/bin/sh\ncase "$*" in *launcher.Main*) ;; *SparkSubmit*) exec cat {pipe};; esac\n'
+        f'exec {find_java().path} "$@"\n'
+    )
+    java.chmod(0o755)
+    with running(["analyze", name, *SMALL], rookery_home, JAVA_HOME=str(tmp_path)) as command:
+        os_end = command.until_it_reads(pipe)
+        command.signal(signal.SIGINT)
+        code = command.process.wait(timeout=120)
+        with pytest.raises(BrokenPipeError):
+            os.write(os_end, b"nobody reads")
+        os.close(os_end)
+        said = command.process.communicate()
+    assert (code, said) == (130, ("", "error: interrupted\n"))
 
 
 @pytest.mark.parametrize("files", [1, 4])  # read one behind the other, and by threads

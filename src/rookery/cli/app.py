@@ -26,9 +26,9 @@ from rookery.cli import (
     watching,
 )
 from rookery.cli.render import plain, talk
-from rookery.cli.settings import SIGNALLED, Output, Settings
+from rookery.cli.settings import Output, Settings
 from rookery.model import RookeryError
-from rookery.model.interrupts import interrupt
+from rookery.model.interrupts import SIGNALLED, check_interrupted
 from rookery.version import __version__
 
 _SHARED_VALUES = ("--catalog", "--uri", "--warehouse", "--output")
@@ -129,7 +129,6 @@ def main(args: list[str] | None = None) -> None:
     words = sys.argv[1:] if args is None else args
     if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal cannot show is shown escaped
         sys.stdout.reconfigure(errors="backslashreplace")
-    signal.signal(signal.SIGTERM, interrupt)
     code = run(words)
     if code > SIGNALLED:  # threads that still read are not waited for
         sys.stdout.flush()
@@ -152,6 +151,10 @@ def run(words: list[str]) -> int:
     log.addHandler(handler)
     try:
         return _run(words)
+    except (InterruptedCommand, KeyboardInterrupt) as error:
+        _trace(words)
+        _fail("interrupted", None)
+        return SIGNALLED + int(error.args[0] if error.args else signal.SIGINT)
     finally:
         log.removeHandler(handler)
 
@@ -168,18 +171,18 @@ def _run(words: list[str]) -> int:
             return BAD_INPUT
         return _fail(error.format_message(), f"`{command} --help` shows what there is")
     except RookeryError as error:
+        check_interrupted(error)
         _trace(words)
         return _fail(error.message, error.hint)
     except typer.Abort:
         return _fail("stopped", None)
-    except InterruptedCommand as error:
-        _trace(words)
-        _fail("interrupted", None)
-        return SIGNALLED + int(error.args[0])
+    except InterruptedCommand:
+        raise
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
         return 1
     except Exception as error:  # noqa: BLE001  # the last line of defence
+        check_interrupted(error)
         from rookery.tables.iceberg.java_errors import as_rookery  # brings PyIceberg
 
         _trace(words)

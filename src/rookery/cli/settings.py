@@ -32,9 +32,6 @@ Waiting = Annotated[
 ]
 
 
-SIGNALLED = 128  # and the signal's number: the exit code of a command that a signal has ended
-
-
 class Output(StrEnum):
     """How a report is printed."""
 

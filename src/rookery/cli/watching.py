@@ -10,7 +10,6 @@ import typer
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import show
 from rookery.cli.settings import (
-    SIGNALLED,
     Conf,
     Master,
     PolicyFile,
@@ -20,6 +19,7 @@ from rookery.cli.settings import (
 )
 from rookery.cli.statistics import pairs
 from rookery.model import UsageError
+from rookery.model.interrupts import SIGNALLED
 
 
 def watch(

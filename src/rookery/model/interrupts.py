@@ -1,24 +1,41 @@
-"""A signal that ends the process, remembered: whoever waited for another process may not let it through.
+"""Signals that end the process, remembered: what waits for another process may not let them through.
 
-py4j loses the KeyboardInterrupt that a signal raises if the JVM got the signal too and is gone already.
+py4j loses the KeyboardInterrupt that a signal raises: a call made while it unwinds fails, and that error is
+raised in its place.
 """
 
 from __future__ import annotations
 
+import signal
+
+SIGNALLED = 128  # and the signal's number: the exit code of a command that a signal has ended
 _received: list[int] = []
 
 
-def interrupt(number: int, _: object) -> None:
-    """Take a signal: end what runs as Ctrl-C does, so that leases are given back and runs recorded.
+def end_on_signals() -> None:
+    """Let SIGINT and SIGTERM end the process as Ctrl-C does: leases are given back and runs recorded."""
+    signal.signal(signal.SIGTERM, interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored in the background of a shell
+        signal.signal(signal.SIGINT, interrupt)
 
-    Another one is not heeded: it would interrupt just that.
-    """
+
+def interrupt(number: int, _: object) -> None:
+    """Take a signal; SIGTERM only once: another would interrupt the clean-up that the first one began."""
     _received.append(number)
-    if len(_received) == 1:
+    if len(_received) == 1 or number == signal.SIGINT:
         raise KeyboardInterrupt(number)
 
 
-def check_interrupted() -> None:
-    """Raise the KeyboardInterrupt of a signal that has come once more: what failed since failed by it."""
+def received() -> int | None:
+    """The number of the first signal, if one has come."""
+    return _received[0] if _received else None
+
+
+def check_interrupted(error: BaseException | None = None) -> None:
+    """Raise KeyboardInterrupt again if a signal has come, or if *error* was raised while one unwound."""
     if _received:
         raise KeyboardInterrupt(_received[0])
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            raise error
+        error = error.__context__

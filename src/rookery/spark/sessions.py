@@ -8,12 +8,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
+from traceback import walk_tb
 
 from pyspark import SparkConf, SparkContext
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from rookery.model import MachineError
+from rookery.model.interrupts import check_interrupted
 from rookery.spark.catalogs import SparkCatalog, hidden_stores, spark_catalog
 from rookery.spark.java import find_java
 from rookery.spark.live import cancel_on_interrupt, check_session, quiet_py4j
@@ -119,12 +122,24 @@ def _quiet_start() -> Iterator[None]:
     try:
         os.dup2(target, 2)
         yield
+    except KeyboardInterrupt as error:
+        _kill_jvm(error)
+        raise
     except Exception as error:
+        check_interrupted(error)
         raise MachineError(f"Spark did not start: {_last_words(log, error)}", hint=f"read {log}") from error
     finally:
         os.dup2(saved, 2)
         os.close(saved)
         os.close(target)
+
+
+def _kill_jvm(error: KeyboardInterrupt) -> None:
+    """Kill a JVM that PySpark was starting: only its frame knows the process before it is connected."""
+    for frame, _ in walk_tb(error.__traceback__):
+        process = frame.f_locals.get("proc")
+        if isinstance(process, Popen):
+            process.kill()
 
 
 def _last_words(log: Path, error: Exception) -> str:

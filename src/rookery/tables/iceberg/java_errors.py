@@ -86,7 +86,7 @@ def as_rookery(error: Exception, deed: str) -> RookeryError:
 
 def what_java_means(error: Exception, deed: str) -> RookeryError:
     """Return the error to raise for one of Java's; a signal that caused it is raised instead."""
-    check_interrupted()
+    check_interrupted(error)
     if isinstance(error, RookeryError):
         return error
     if any(kind.__name__ in _GONE for kind in type(error).__mro__):
@@ -111,7 +111,7 @@ def what_java_means(error: Exception, deed: str) -> RookeryError:
 
 def java_reason(error: BaseException) -> str:
     """Say in one line what Java complains of: the innermost cause, which is the most telling."""
-    check_interrupted()
+    check_interrupted(error)
     thrown = _thrown(error)
     if thrown is None:
         return redact((str(error).splitlines() or [type(error).__name__])[0])
