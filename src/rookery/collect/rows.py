@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from rookery.collect.arrow import leaf_array, read_leaves
 from rookery.collect.physical import NeedsEngineError, PhysicalColumns
+from rookery.collect.readable import needs_engine
 from rookery.collect.workers import forget_jars, on_spark
 from rookery.model import Field, TableName, quote_part
 from rookery.parquet import FIRST_READ, read_footer
@@ -173,13 +174,11 @@ def collect_rows(
 
     *only* are the ids of the columns that Spark can read, if it cannot read all.
     """
-    formats, deletes = files["format"].to_pylist(), files["deletes"].to_pylist()
-    pairs = list(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
-    simple = [not attached and kind == "parquet" for kind, attached in zip(formats, deletes, strict=True)]
-    plain = [pair for pair, is_simple in zip(pairs, simple, strict=True) if is_simple]
-    found = _collect_plain(spark, plain, wants, io_properties)
-    hard = [path for (path, _), is_simple in zip(pairs, simple, strict=True) if not is_simple]
-    hard += found.hard
+    by_engine = needs_engine(files)
+    plain = files.filter(pa.array(~by_engine))
+    pairs = list(zip(plain["path"].to_pylist(), plain["size"].to_pylist(), strict=True))
+    found = _collect_plain(spark, pairs, wants, io_properties)
+    hard = [*files.filter(pa.array(by_engine))["path"].to_pylist(), *found.hard]
     if hard:
         with on_spark(spark):
             frame = pinned_table(spark, name).staged(snapshot_id, hard, only)

@@ -78,7 +78,7 @@ def _by_engine(
     formats = group.files["format"].to_pylist()
     refuses = refused(table.fields(work.snapshot)) is not None
     ours = [ordinal for ordinal in ordinals if refuses and formats[ordinal] == "parquet"]
-    others = [ordinal for ordinal in ordinals if ordinal not in set(ours)]
+    others = [ordinal for ordinal in ordinals if not (refuses and formats[ordinal] == "parquet")]
     parts = [run_own(spark, table, store, work.snapshot, group, ours)] if ours else []
     return parts + ([run_engine(spark, table, work.snapshot, group, others)] if others else [])
 

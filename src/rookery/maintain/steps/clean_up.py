@@ -29,10 +29,9 @@ def plan(look: Look) -> Plan | Idle:
     table = look.survey.table
     found = statistics_files(look, age) if collects_garbage(table) else Deletable()
     files = found.files
-    garbage = look.survey.store.garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
+    garbage = _garbage(look)
     if not files and not garbage:
         return Idle("; ".join(("nothing is left over", *found.notes)))
-    sizes = {file.name: file.size for file in _ours(look)} if garbage else {}
     why = [f"{counted(len(files), 'statistics file')} named by nothing"] if files else []
     why += (
         [f"{counted(len(garbage), 'state or segment', 'states and segments')} of the past"] if garbage else []
@@ -40,14 +39,20 @@ def plan(look: Look) -> Plan | Idle:
     return Plan(
         "; ".join((*why, *found.notes)),
         len(files) + len(garbage),
-        sum(file.size for file in files) + sum(sizes.get(name, 0) for name in garbage),
-        {"files": files, "garbage": tuple(garbage)},
+        sum(file.size for file in files) + sum(garbage.values()),
+        {"files": files, "garbage": garbage},
     )
 
 
-def _ours(look: Look) -> list[Listed]:
-    store = look.survey.store
-    return list_folder(store.location, store.io_properties, recursive=False)
+def _garbage(look: Look) -> dict[str, int]:
+    """The states and segments that may go, with their sizes."""
+    table, store = look.survey.table, look.survey.store
+    names = store.garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
+    if not names:
+        return {}
+    listed = list_folder(store.location, store.io_properties, recursive=False)
+    sizes = {file.name: file.size for file in listed}
+    return {name: sizes.get(name, 0) for name in names}
 
 
 def statistics_files(look: Look, age: timedelta) -> Deletable:
@@ -79,13 +84,12 @@ def run(look: Look, planned: Plan) -> Ran:
         still = set(statistics_files(again, age).files)
         files = [file for file in planned.details["files"] if file in still]
         remove(subject, table, store, files)
-    sizes = {file.name: file.size for file in _ours(look)} if planned.details["garbage"] else {}
     gone = (
         store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
         if planned.details["garbage"]
         else []
     )
-    removed = sum(file.size for file in files) + sum(sizes.get(name, 0) for name in gone)
+    removed = sum(file.size for file in files) + sum(planned.details["garbage"].get(name, 0) for name in gone)
     return Ran(len(files) + len(gone), removed)
 
 

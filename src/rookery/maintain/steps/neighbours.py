@@ -87,16 +87,17 @@ class Neighbours:
 
     def _names_here(self, other: IcebergTable, found: MetadataFile, listing: Listing) -> list[str]:
         """The files of another table that may be listed."""
+        named: list[str] | None = None
         if found.location not in self._folders:
             named = list(named_in(found, other.io))
             self._links[found.location] = tuple(path for path in named if _is_link(path))
             self._folders[found.location] = frozenset(path.rpartition("/")[0] for path in named)
         here = {folder for folder in self._folders[found.location] if listing.may_hold(folder)}
-        paths = named_in(found, other.io) if here else iter(())
-        return [
-            *self._links[found.location],
-            *(path for path in paths if path.rpartition("/")[0] in here),
-        ]
+        links = list(self._links[found.location])
+        if not here:
+            return links
+        paths = named_in(found, other.io) if named is None else named
+        return [*links, *(path for path in paths if path.rpartition("/")[0] in here)]
 
 
 def _is_link(path: str) -> bool:

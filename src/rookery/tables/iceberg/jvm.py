@@ -118,18 +118,17 @@ _ATTEMPTS = 12  # each of which Java tries several times again, as the table's p
 _LONGEST_PAUSE = 2.0
 
 
-def check_iceberg(spark: SparkSession, packages: Sequence[str] = ()) -> None:
+def check_iceberg(spark: SparkSession, packages: Sequence[str]) -> None:
     """Refuse a session without Iceberg; to py4j, a class that is missing is a package."""
     if type(spark._jvm.org.apache.iceberg.spark.Spark3Util).__name__ == "JavaPackage":  # type: ignore[union-attr]
         raise MachineError(
             "the Spark session has no Iceberg on its class path",
-            hint=f"start it with --packages {','.join(packages) or 'and the runtime of Iceberg for Spark'}",
+            hint=f"start it with --packages {','.join(packages)}",
         )
 
 
 def load_java_table(spark: SparkSession, name: TableName) -> Any:
     """Return Java's table of that name, as it is now."""
-    check_iceberg(spark)
     jvm: Any = spark._jvm
     try:
         table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
