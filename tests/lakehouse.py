@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,9 +33,30 @@ def tables(spark: SparkSession, namespace: str | None = None) -> Iterator[NewTab
     try:
         yield make
     finally:
-        for name in made:
-            spark.sql(f"DROP TABLE IF EXISTS {name}")
-        spark.sql(f"DROP NAMESPACE lake.{namespace}")
+        drop(spark, made)
+        _catalog(spark).dropNamespace(_array(spark, [namespace]), False)
+
+
+def drop(spark: SparkSession, names: Iterable[str]) -> None:
+    """Drop tables of the embedded catalog that are there, without planning a statement for each."""
+    catalog, jvm = _catalog(spark), cast(Any, spark._jvm)
+    for name in names:
+        _, *namespace, last = name.split(".")
+        catalog.dropTable(
+            jvm.org.apache.spark.sql.connector.catalog.Identifier.of(_array(spark, namespace), last)
+        )
+
+
+def _catalog(spark: SparkSession) -> Any:
+    return cast(Any, spark)._jsparkSession.sessionState().catalogManager().catalog("lake")
+
+
+def _array(spark: SparkSession, texts: Sequence[str]) -> Any:
+    gateway = cast(Any, spark.sparkContext)._gateway
+    made = gateway.new_array(gateway.jvm.String, len(texts))
+    for place, text in enumerate(texts):
+        made[place] = text
+    return made
 
 
 def distinct(spark: SparkSession, table: str, columns: list[str], where: str = "true") -> dict[str, int]:

@@ -19,6 +19,7 @@ from tests.differential.sessions import Session, draw
 from tests.differential.tally import Tally
 from tests.differential.truth import Copy
 from tests.differential.world import Find, Finds, World, configured
+from tests.lakehouse import drop
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,7 @@ class Case:
         return "\n".join([*steps, str(self.session), *map(str, self.finds.found)])
 
     def drop(self) -> None:
-        for history in self.histories:
-            self.world.spark.sql(f"DROP TABLE IF EXISTS {history.name}")  # files go with the folder
+        drop(self.world.spark, [history.name for history in self.histories])  # files go with the folder
 
 
 def run_case(

@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.interop.java import IcebergJava
+from tests.lakehouse import drop
 
 NewTable = Callable[..., str]
 
@@ -31,5 +32,4 @@ def new_table(spark: SparkSession) -> Iterator[NewTable]:
         return name
 
     yield make
-    for name in made:
-        spark.sql(f"DROP TABLE {name} PURGE")
+    drop(spark, made)
