@@ -15,13 +15,12 @@ from rookery.api.lake import Lake
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Compiling for long runs costs more than these short ones gain by it.
-QUICK_JVM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 collect_ignore = ["trino"]  # needs a server that make test-trino fetches, and is named to be collected
 
 
 def pytest_configure() -> None:
     os.environ.pop("COLUMNS", None)  # which workers are given: what is printed must not hang on it
+    os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")  # for the JVMs of other processes too
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,7 +46,7 @@ def lake(rookery_home: Path) -> Lake:
 
 @pytest.fixture(scope="session")
 def spark(lake: Lake) -> Iterator[SparkSession]:
-    session = lake.spark(conf=QUICK_JVM)
+    session = lake.spark()
     session.sql("CREATE NAMESPACE IF NOT EXISTS db")
     yield session
     session.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,26 @@ if TYPE_CHECKING:
 ROUNDS = 500  # of garbage collection, after which what nobody uses must be gone
 
 
-@pytest.fixture
-def name(spark: SparkSession, lake: Lake) -> Iterator[str]:
+@contextmanager
+def numbers(spark: SparkSession, lake: Lake) -> Iterator[str]:
     """A table of the numbers up to 80 in eight files."""
     with tables(spark) as make:
         name = make("k bigint", "numbers")
         spark.range(0, 80, 1, 1).toDF("k").repartitionByRange(8, "k").writeTo(name).append()
         rookery.analyze(spark, name, lake=lake)
+        yield name
+
+
+@pytest.fixture
+def name(spark: SparkSession, lake: Lake) -> Iterator[str]:
+    with numbers(spark, lake) as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+def lasting(spark: SparkSession, lake: Lake) -> Iterator[str]:
+    """One that nobody writes to."""
+    with numbers(spark, lake) as name:
         yield name
 
 
@@ -39,10 +53,10 @@ def append(lake: Lake, name: str, *numbers: int) -> None:
 
 
 WHERES = ["k = 5", "k >= 0", "k < 70 OR k > 1000", "k + 0 >= 0"]
+LENIENT, ASIDE = {"spark.sql.ansi.enabled": "false"}, {"spark.wap.branch": "none"}
 
 
-@pytest.mark.parametrize("settings", [{}, {"spark.sql.ansi.enabled": "false"}, {"spark.wap.branch": "none"}])
-@pytest.mark.parametrize("where", WHERES)
+@pytest.mark.parametrize(("where", "settings"), [*zip(WHERES, [{}, LENIENT, ASIDE, {}], strict=True)])
 def test_commits_of_others_are_seen_at_once(
     spark: SparkSession, lake: Lake, name: str, where: str, settings: dict[str, str]
 ) -> None:
@@ -115,18 +129,18 @@ def test_metadata_columns(spark: SparkSession, lake: Lake, version: int) -> None
         spark.sql(f"DELETE FROM {name} WHERE k = 7")
         columns = ["_file", "_pos", "_partition", "_partition.p", "_spec_id", "_deleted"]
         columns += ["_row_id", "_last_updated_sequence_number"] if version > 2 else []
-        for column in columns:
-            expected = spark.table(name).where("k < 10").select("k", column).collect()
-            assert rookery.table(name, lake).scan(spark, "k < 10").select("k", column).collect() == expected
-            text = f"SELECT k, {column} FROM {name} WHERE k < 10"
+        for chosen in (["_pos"], columns):
+            expected = spark.table(name).where("k < 10").select("k", *chosen).collect()
+            assert rookery.table(name, lake).scan(spark, "k < 10").select("k", *chosen).collect() == expected
+            text = f"SELECT k, {', '.join(chosen)} FROM {name} WHERE k < 10"
             assert rookery.sql(spark, text, lake).collect() == expected
         inner = f"SELECT k FROM {name} WHERE k < 10 AND _pos < o._pos + 1"
         outer = f"SELECT k, _pos FROM {name} o WHERE k IN ({inner}) AND k < 70"
         assert rookery.sql(spark, outer, lake).collect() == spark.sql(outer).collect()
 
 
-def test_a_column_qualified_by_the_current_namespace(spark: SparkSession, lake: Lake, name: str) -> None:
-    _, namespace, last = name.split(".")
+def test_a_column_qualified_by_the_current_namespace(spark: SparkSession, lake: Lake, lasting: str) -> None:
+    _, namespace, last = lasting.split(".")
     spark.sql(f"USE lake.{namespace}")
     try:
         for columns in (
@@ -204,21 +218,20 @@ KEPT: dict[str, Callable[[SparkSession, DataFrame], Callable[[], int]]] = {
 }
 
 
-@pytest.mark.parametrize("kept", KEPT)
-@pytest.mark.parametrize("by", ["sql", "scan"])
+@pytest.mark.parametrize(("kept", "by"), [*zip(KEPT, ["sql", "scan"] * 3, strict=True), ("frame", "scan")])
 def test_what_is_staged_lives_as_long_as_it_can_be_read(
-    spark: SparkSession, lake: Lake, name: str, by: str, kept: str
+    spark: SparkSession, lake: Lake, lasting: str, by: str, kept: str
 ) -> None:
     def frame(number: int) -> DataFrame:
         if by == "scan":
-            return rookery.table(name, lake).scan(spark, f"k = {number}")
-        return rookery.sql(spark, f"SELECT * FROM {name} WHERE k = {number}", lake)
+            return rookery.table(lasting, lake).scan(spark, f"k = {number}")
+        return rookery.sql(spark, f"SELECT * FROM {lasting} WHERE k = {number}", lake)
 
     count = KEPT[kept](spark, frame(5))
     frame(25)  # which nobody keeps, and whose end shows that garbage was collected
-    assert collected(spark, lambda: staged_sets(spark, lake, name) <= 1)  # an RDD is planned at once
+    assert collected(spark, lambda: staged_sets(spark, lake, lasting) <= 1)  # an RDD is planned at once
     assert count() == 1
     spark.catalog.clearCache()
     spark.catalog.dropTempView("lasting")
     del count
-    assert collected(spark, lambda: staged_sets(spark, lake, name) == 0)
+    assert collected(spark, lambda: staged_sets(spark, lake, lasting) == 0)

@@ -90,22 +90,20 @@ def names(spark: SparkSession, lake: Lake) -> Iterator[dict[str, str]]:
             spark.catalog.dropTempView(f"copy_of_{name}")
 
 
-@pytest.fixture(params=[False, True], ids=["as it is", "always staged"])
-def staging(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param:  # whatever is left is staged, and keys are read of any table
-        monkeypatch.setattr(sql, "MOST", 2.0)
-        monkeypatch.setattr(sql_plan, "_WORTH", 0)
-
-
 def rows(frame: DataFrame) -> list[str]:
     return sorted(map(repr, frame.collect()))
 
 
-@pytest.mark.usefixtures("staging")
 @pytest.mark.parametrize("query", QUERIES)
-def test_queries(spark: SparkSession, lake: Lake, names: dict[str, str], query: str) -> None:
-    copies = {name: f"copy_of_{name}" for name in names}
-    assert rows(rookery.sql(spark, query.format(**names), lake)) == rows(spark.sql(query.format(**copies)))
+def test_queries(
+    spark: SparkSession, lake: Lake, names: dict[str, str], monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """As it is; then whatever is left is staged, and keys are read of any table."""
+    expected = rows(spark.sql(query.format(**{name: f"copy_of_{name}" for name in names})))
+    assert rows(rookery.sql(spark, query.format(**names), lake)) == expected
+    monkeypatch.setattr(sql, "MOST", 2.0)
+    monkeypatch.setattr(sql_plan, "_WORTH", 0)
+    assert rows(rookery.sql(spark, query.format(**names), lake)) == expected
 
 
 def test_plain_queries_stay_pruned(spark: SparkSession, lake: Lake, names: dict[str, str]) -> None:

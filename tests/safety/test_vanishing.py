@@ -34,8 +34,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def table(spark: SparkSession, new_table: NewTable, way: str) -> str:
     name = new_table("id bigint, word string")
-    for start in range(0, 60, 20):
-        make_rows(spark, name, start, start + 20)
+    make_rows(spark, name, 0, 60, files=3)
     if way == "by the engine":
         spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")  # some rows of every file
     return name
@@ -74,8 +73,11 @@ def test_a_file_deleted(spark: SparkSession, lake: Lake, table: str, way: str) -
     assert_right(spark, lake, table)
 
 
-@pytest.mark.parametrize("moment", [LOADED, PLANNED], ids=["before planning", "after planning"])
-@pytest.mark.parametrize("purge", ["", "PURGE"], ids=["dropped", "purged"])
+@pytest.mark.parametrize(
+    ("moment", "purge"),
+    [(LOADED, ""), (PLANNED, ""), (PLANNED, "PURGE")],
+    ids=["before planning", "after planning", "purged"],
+)
 def test_a_table_dropped(
     spark: SparkSession, lake: Lake, table: str, way: str, moment: Step, purge: str
 ) -> None:

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 COLUMNS = ["id", "word"]
 
 
-def make_rows(spark: SparkSession, name: str, start: int, end: int, modulo: int = 7) -> None:
-    """Append one file."""
-    rows = spark.range(start, end, 1, 1).selectExpr("id", f"concat('w', id % {modulo}) AS word")
+def make_rows(
+    spark: SparkSession, name: str, start: int, end: int, modulo: int = 7, *, files: int = 1
+) -> None:
+    """Append one file, or some at once."""
+    rows = spark.range(start, end, 1, files).selectExpr("id", f"concat('w', id % {modulo}) AS word")
     rows.writeTo(name).append()
 
 

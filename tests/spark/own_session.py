@@ -12,6 +12,8 @@ import rookery
 from rookery.collect import run
 from rookery.spark.catalogs import ICEBERG_RUNTIME, SQLITE_JDBC
 
+QUICK = "-XX:TieredStopAtLevel=1"  # not compiled for a long run
+
 
 def tasks_by_executor(spark: SparkSession) -> dict[str, int]:
     context: Any = spark.sparkContext
@@ -34,8 +36,10 @@ def main(table: str, uri: str, warehouse: str) -> None:
         "spark.ui.enabled": "false",
         "spark.driver.memory": "512m",
         "spark.sql.shuffle.partitions": "3",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
     }
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("mine")
+    builder = SparkSession.builder.master("local-cluster[1,2,1024]").appName("mine")
     for key, value in mine.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()

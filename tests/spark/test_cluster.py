@@ -108,6 +108,7 @@ def defaults(folder: Path) -> Path:
         "spark.eventLog.compress false\n"
         "spark.master            local[3]\nspark.driver.memory     700m\n"
         "spark.sql.shuffle.partitions 5\nspark.app.name theirs\n"
+        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
     )
     return conf
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,11 +45,13 @@ def name(spark: SparkSession, lake: Lake) -> Iterator[str]:
         yield name
 
 
-@pytest.fixture(params=["false", "true"], ids=["pushdown off", "pushdown on"])
-def pushdown(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", request.param)
-    yield
-    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+@contextmanager
+def pushdown(spark: SparkSession, enabled: bool) -> Iterator[None]:
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", str(enabled).lower())
+    try:
+        yield
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 def source(spark: SparkSession, name: str, **options: str) -> DataFrame:
@@ -61,9 +64,9 @@ def rows(frame: DataFrame) -> list[str]:
 
 @pytest.mark.parametrize("where", PREDICATES)
 def test_rows(spark: SparkSession, name: str, where: str) -> None:
-    expected = spark.table(name).where(where)
-    assert rows(source(spark, name, where=where)) == rows(expected)
-    assert source(spark, name).schema == expected.schema
+    frame, expected = source(spark, name, where=where), spark.table(name).where(where)
+    assert rows(frame) == rows(expected)
+    assert frame.schema == expected.schema
 
 
 def test_a_view_in_plain_sql(spark: SparkSession, name: str) -> None:
@@ -78,7 +81,13 @@ def test_a_view_in_plain_sql(spark: SparkSession, name: str) -> None:
     ).first()  # fmt: skip
 
 
-@pytest.mark.usefixtures("pushdown")
+@pytest.fixture(scope="module")
+def relation(spark: SparkSession, name: str) -> Iterator[str]:
+    source(spark, name).createOrReplaceTempView("one_relation")
+    yield "one_relation"
+    spark.catalog.dropTempView("one_relation")
+
+
 @pytest.mark.parametrize(
     "queries",
     [
@@ -94,21 +103,26 @@ def test_a_view_in_plain_sql(spark: SparkSession, name: str) -> None:
     ],
 )
 def test_scans_of_one_relation_do_not_filter_each_other(
-    spark: SparkSession, name: str, queries: list[str]
+    spark: SparkSession, name: str, relation: str, queries: list[str]
 ) -> None:
-    source(spark, name).createOrReplaceTempView("one_relation")
-    for query in queries:
-        assert rows(spark.sql(query.format(t="one_relation"))) == rows(spark.sql(query.format(t=name)))
-    spark.catalog.dropTempView("one_relation")
+    with pushdown(spark, True):
+        for query in queries:
+            assert rows(spark.sql(query.format(t=relation))) == rows(spark.sql(query.format(t=name)))
 
 
-@pytest.mark.usefixtures("pushdown")
-def test_a_frame_is_filtered_anew_each_time(spark: SparkSession, name: str) -> None:
-    frame = source(spark, name)
-    assert [frame.where(f"id < {below}").count() for below in (5, 300)] == [
-        spark.table(name).where(f"id < {below}").count() for below in (5, 300)
-    ]
-    assert frame.count() == spark.table(name).count()
+@pytest.mark.parametrize("enabled", [False, True], ids=["pushdown off", "pushdown on"])
+def test_a_frame_is_filtered_anew_each_time(spark: SparkSession, name: str, enabled: bool) -> None:
+    with pushdown(spark, enabled):
+        frame = source(spark, name)
+        found = [frame.where(f"id < {below}").count() for below in (5, 300)]
+        assert found == [spark.table(name).where(f"id < {below}").count() for below in (5, 300)]
+        assert frame.count() == spark.table(name).count()
+
+
+def test_scans_of_one_relation_without_pushdown(spark: SparkSession, name: str, relation: str) -> None:
+    query = "SELECT a.id, b.s FROM {t} a LEFT JOIN (SELECT * FROM {t} WHERE id > 390) b USING (id)"
+    with pushdown(spark, False):
+        assert rows(spark.sql(query.format(t=relation))) == rows(spark.sql(query.format(t=name)))
 
 
 def test_columns(spark: SparkSession, name: str) -> None:
