@@ -13,7 +13,7 @@ import rookery
 from rookery.api.lake import Lake
 from rookery.api.where import bind
 from rookery.model import StorageError
-from tests.differential.asking import Asking, prune_all
+from tests.differential.asking import Asking, Held, prune_all
 from tests.differential.columns import Column
 from tests.differential.history import Version
 from tests.differential.predicates import Asked
@@ -63,10 +63,10 @@ def rng() -> random.Random:
 def check(world: World, rng: random.Random) -> Check:
     """Compare the answers to some predicates, of the table or of a snapshot of it."""
 
-    def ask(name: str, *asked: str, snapshot: int | None = None) -> None:
+    def ask(name: str, *asked: str, snapshot: int | None = None, by_spark: int = BY_SPARK) -> None:
         with asking_of(world, rng, name, snapshot) as asking:
             predicates = [Asked("TRUE"), *map(Asked, asked)]
-            asking.compare(predicates, by_spark=predicates[:: 1 + len(predicates) // BY_SPARK])
+            asking.compare(predicates, by_spark=predicates[:: 1 + len(predicates) // by_spark])
 
     return ask
 
@@ -76,7 +76,7 @@ def check_files(world: World, rng: random.Random) -> Check:
     """Compare what metadata alone decides: which files may match, and counts, where those need no reading."""
 
     def ask(name: str, *asked: str) -> None:
-        handle = rookery.table(name, world.lake)
+        handle = Held.of(rookery.table(name, world.lake))
         table, store = handle.load()
         snapshot = table.snapshot()
         with asking_of(world, rng, name) as asking:

@@ -19,8 +19,8 @@ from tests.differential.tally import Tally
 from tests.differential.world import Find, World
 
 SEED = "suite"
-CASES = 4
-SIZE = Size(tables=2, predicates=90, earlier=20, by_spark=4, queries=9, source_queries=0)
+CASES = 2
+SIZE = Size(tables=2, predicates=70, earlier=15, by_spark=4, queries=9, source_queries=0)
 SMALL = Size(tables=1, predicates=30, earlier=0, by_spark=0, unread=0, queries=0, source_queries=0)
 
 

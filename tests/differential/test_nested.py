@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ def test_defaults_of_fields_in_structs(
     handle.add_index("bitmap", "s.t.number")
     rookery.analyze(world.spark, name, lake=world.lake)
     check_files(name, *asked)
-    check(name, *asked[::13])  # by Spark, which takes long: some of each form, and of each column
+    check(name, *asked[::13], by_spark=9)  # some of each form, and of each column
     counts_agree(world, name, [column for column, _, _ in COLUMNS])
 
 
@@ -184,10 +184,10 @@ def rows(file: int) -> Iterator[str]:
         yield f"SELECT {file * 100 + row} AS id, {flat}, {struct}, {deep}"
 
 
-def every_metric() -> Iterator[str]:
+def every_metric(columns: Iterable[str] = VALUES) -> Iterator[str]:
     for parent in ("", "s.", "deep.s."):
-        for name, values in VALUES.items():
-            column = f"{parent}`{name}`"
+        for name in columns:
+            column, values = f"{parent}`{name}`", VALUES[name]
             yield f"{column} IS NULL"
             yield f"{column} IS NOT NULL"
             for value in values:
@@ -211,10 +211,9 @@ def test_metrics_prove_no_more_than_is_so(
     for file in range(4):
         listed = " UNION ALL ".join(rows(file))
         world.spark.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ * FROM ({listed})")
-    asked = list(every_metric())
-    check_files(name, *asked)
+    check_files(name, *every_metric())
     rookery.analyze(world.spark, name, lake=world.lake, columns=["id", "s.i", "s.d"])
-    check_files(name, *asked)
+    check_files(name, *every_metric(["i", "d"]))
     known = rookery.table(name, world.lake).stats().columns
     terms = ", ".join(f"count_if({each.name} IS NULL)" for each in known)
     truth = world.spark.sql(f"SELECT {terms} FROM {name}").collect()[0]

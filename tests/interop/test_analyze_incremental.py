@@ -46,14 +46,14 @@ class Analyst:
         said = "".join(f", {key} => {value}" for key, value in arguments.items())
         self.spark.sql(f"CALL lake.system.{procedure}(table => '{self.name}'{said})")
 
-    def append(self, start: int, count: int = 60) -> None:
-        """Add one file, or one a partition."""
+    def append(self, *starts: int, count: int = 60) -> None:
+        """Add a file for each start, or one a partition, in one commit."""
         columns = ", ".join(
             _expression(f.name, f.dataType.simpleString()) for f in self.spark.table(self.name).schema
         )
-        self.sql(
-            f"INSERT INTO TABLE_NAME SELECT /*+ COALESCE(1) */ {columns} FROM range({start}, {start + count})"
-        )
+        ids = f"array({', '.join(map(str, starts))})[id DIV {count}] + id % {count} AS id"
+        ranges = f"range(0, {count * len(starts)}, 1, {len(starts)})"
+        self.sql(f"INSERT INTO TABLE_NAME SELECT {columns} FROM (SELECT {ids} FROM {ranges})")
 
     def analyze(self, **options: object) -> AnalyzeReport:
         return rookery.analyze(self.spark, self.name, lake=self.lake, **options)  # type: ignore[arg-type]
@@ -89,8 +89,7 @@ def _expression(name: str, kind: str) -> str:
 def analyst(spark: SparkSession, lake: Lake, new_table: NewTable) -> Analyst:
     """A table of two files, not analysed yet."""
     found = Analyst(spark, lake, new_table(COLUMNS))
-    found.append(0)
-    found.append(40)
+    found.append(0, 40)
     return found
 
 
@@ -142,7 +141,7 @@ def test_one_appended_file(spark: SparkSession, lake: Lake, new_table: NewTable,
 def test_removed_files_leave(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
     analyst = Analyst(spark, lake, new_table(COLUMNS))
     analyst.sql("ALTER TABLE TABLE_NAME ADD PARTITION FIELD part")
-    analyst.append(0, 90)
+    analyst.append(0, count=90)
     assert analyst.analyze().files_read == 3
     analyst.sql("DELETE FROM TABLE_NAME WHERE part = 1")  # whole files, by metadata alone
     with unreadable(set(analyst.data_files())):
@@ -186,8 +185,7 @@ def test_a_dry_run_reads_and_writes_nothing(analyst: Analyst) -> None:
 @pytest.mark.parametrize("version", [2, 3], ids=["position deletes", "deletion vectors"])
 def test_deletes_on_read(spark: SparkSession, lake: Lake, new_table: NewTable, version: int) -> None:
     analyst = Analyst(spark, lake, new_table(COLUMNS, version))
-    for number in range(3):
-        analyst.append(60 * number)
+    analyst.append(0, 60, 120)
     analyst.analyze()
     analyst.sql("DELETE FROM TABLE_NAME WHERE id BETWEEN 10 AND 30")
     report = analyst.analyze()
@@ -218,7 +216,7 @@ def test_equality_deletes(analyst: Analyst, java: IcebergJava, tmp_path: Path) -
     location = f"{analyst.lake.load(analyst.name).location().removeprefix('file:')}/data/equality.parquet"
     write(Path(location), pa.table({"id": pa.array([3, 50, 51], pa.int64())}))
     java.commit_deletes(analyst.name, [java.equality_deletes(analyst.name, location, ["id"], 3)])
-    analyst.append(50, 5)
+    analyst.append(50, count=5)
     report = analyst.analyze()
     assert report.files_read == 3
     assert report.chunks == {"engine": 6, "pages": 3}
@@ -230,8 +228,9 @@ def test_partitions_with_odd_names(spark: SparkSession, lake: Lake, new_table: N
     """Files are known by their paths to two readers, which must spell them alike."""
     analyst = Analyst(spark, lake, new_table("id bigint, place string"))
     analyst.sql("ALTER TABLE TABLE_NAME ADD PARTITION FIELD place")
-    for number, place in enumerate(["a b", "50%", "x/y=z", "ä+ö", "日本", "?#&", "%20"]):
-        analyst.sql(f"INSERT INTO TABLE_NAME VALUES ({number}, '{place}'), ({number + 100}, '{place}')")
+    places = ["a b", "50%", "x/y=z", "ä+ö", "日本", "?#&", "%20"]
+    rows = [f"({n}, '{place}'), ({n + 100}, '{place}')" for n, place in enumerate(places)]
+    analyst.sql(f"INSERT INTO TABLE_NAME VALUES {', '.join(rows)}")
     analyst.analyze()
     analyst.exact()
     analyst.sql("DELETE FROM TABLE_NAME WHERE id < 100")
@@ -502,7 +501,7 @@ def test_a_table_of_the_same_name(spark: SparkSession, lake: Lake, analyst: Anal
     analyst.analyze()
     analyst.sql("DROP TABLE TABLE_NAME")
     analyst.sql(f"CREATE TABLE TABLE_NAME ({COLUMNS}) USING iceberg")
-    analyst.append(7, 20)
+    analyst.append(7, count=20)
     assert analyst.analyze().files_read == 1
     analyst.exact()
 

@@ -27,7 +27,7 @@ COLUMNS = "id bigint, part int, i int, f float, d decimal(9, 2), word string, s 
 PROMOTIONS = {"i": "bigint", "f": "double", "d": "decimal(18, 2)", "s.x": "bigint"}
 # The same steps on every machine and every day; a failure shows as it is, for to shrink it takes minutes.
 few = settings(
-    max_examples=10,
+    max_examples=5,
     stateful_step_count=8,
     derandomize=True,
     deadline=None,
@@ -57,7 +57,7 @@ class TableLife(RuleBasedStateMachine):
         if partitioned:
             self.analyst.sql("ALTER TABLE TABLE_NAME ADD PARTITION FIELD part")
             self.spec.append("part")
-        self.analyst.append(0, 40)
+        self.analyst.append(0, count=40)
         if analysed:
             self.analyst.analyze()
 
@@ -66,7 +66,7 @@ class TableLife(RuleBasedStateMachine):
     @rule(start=starts, count=st.sampled_from([1, 40, 90]))
     def append(self, start: int, count: int) -> None:
         self.history.append(self.analyst.snapshot())
-        self.analyst.append(start, count)
+        self.analyst.append(start, count=count)
 
     @rule(residue=residues, mode=st.sampled_from(["copy-on-write", "merge-on-read", "merge-on-read"]))
     def delete(self, residue: int, mode: str) -> None:

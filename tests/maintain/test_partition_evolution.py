@@ -97,7 +97,7 @@ def as_groups(paths: list[str], numbers: NDArray[np.int64]) -> set[frozenset[str
     return set(map(frozenset, groups.values()))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [2, 4, 9, 12])  # of both versions, and all kinds of steps
 def test_groups_and_files_are_those_that_iceberg_plans(
     spark: SparkSession, lake: Lake, new_table: NewTable, seed: int
 ) -> None:

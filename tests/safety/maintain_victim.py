@@ -1,7 +1,7 @@
 """A process that for each line of TABLE STEP WHICH NOW begets one that maintains, and kills itself there.
 
-They share the JVM of whoever started this, since starting one is what takes the time: where they die, it has
-nothing to do. This process opens no connection to it, so that each child has one of its own.
+They share the JVM of whoever started this: where they die, it has nothing to do. This process opens no
+connection to it, so that each child has one of its own.
 """
 
 from __future__ import annotations
@@ -11,25 +11,12 @@ import signal
 import sys
 import traceback
 
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
-
 import rookery
 from rookery.api.lake import Lake
 from rookery.api.maintain import maintain
+from tests.safety.attached import attached
 from tests.safety.maintain_points import POINTS
 from tests.safety.steps import at
-
-
-def attached() -> SparkSession:
-    """The session of the JVM whose port is in the environment."""
-    gateway = launch_gateway()
-    jvm = gateway.jvm
-    running = jvm.org.apache.spark.SparkContext.getOrCreate()
-    java = jvm.org.apache.spark.api.java.JavaSparkContext(running)
-    context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
-    return SparkSession(context)
 
 
 def die(table: str, step: str, which: str, now: str, policy: str, history: str) -> None:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ import rookery
 from rookery.api.lake import Lake
 from rookery.store import Store
 from tests.lakehouse import NewTable, tables
+from tests.safety.attached import gateway_of
 from tests.safety.steps import STEPS, at
 from tests.safety.watch import assert_right, assert_whole, folder, make_rows, rows_of
 
@@ -103,20 +103,19 @@ class Killed:
 
 @pytest.fixture(scope="module")
 def killed(spark: SparkSession, lake: Lake, rookery_home: Path) -> Iterator[dict[str, Killed]]:
-    """A process for each of the steps, all at once, since starting Spark is what takes the time."""
+    """A process for each of the steps, all at once."""
     with tables(spark) as make:
         names = {step: filled(spark, lake, make, refresh=True) for step in KILLED}
         before = {step: (rows_of(lake, name), lake.load(name).metadata) for step, name in names.items()}
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "ROOKERY_HOME": str(rookery_home)}
+        home = {"PYTHONPATH": str(ROOT), "ROOKERY_HOME": str(rookery_home)}
         victims = {
             step: subprocess.Popen(
                 [sys.executable, "-m", "tests.safety.victim", name, step],
-                env=environment,
+                env={**os.environ, **home, **gateway_of(spark)},
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                start_new_session=True,  # its JVM is of the group, and ends with it
             )
             for step, name in names.items()
         }
@@ -127,8 +126,7 @@ def killed(spark: SparkSession, lake: Lake, rookery_home: Path) -> Iterator[dict
             }
         finally:
             for victim in victims.values():
-                with suppress(ProcessLookupError):
-                    os.killpg(victim.pid, signal.SIGKILL)
+                victim.kill()
         for step, victim in victims.items():
             found[step].said = victim.communicate()[0]
         yield found

@@ -23,6 +23,7 @@ from rookery.maintain.runs.processes import is_gone, machine
 from rookery.maintain.steps.step import Outcome
 from tests.lakehouse import NewTable
 from tests.maintain.tending import DAY, folder_of, make_old, missing_files, rows_hash
+from tests.safety.attached import gateway_of
 from tests.safety.maintain_needy import POLICY, Needy, assert_nothing_lost, kept_up, needy, rows, strays
 from tests.safety.maintain_points import POINTS
 from tests.safety.watch import assert_whole
@@ -37,7 +38,6 @@ class Killer:
     """The process that begets the ones that die."""
 
     def __init__(self, spark: SparkSession, folder: Path, home: Path) -> None:
-        gateway = spark.sparkContext._gateway.gateway_parameters  # type: ignore[union-attr]
         self.policy, self.history = folder / "rookery.yaml", f"sqlite:///{folder / 'history.db'}"
         self.policy.write_text(POLICY)
         self._said = folder / "said"
@@ -45,8 +45,7 @@ class Killer:
             **os.environ,
             "PYTHONPATH": str(ROOT),
             "ROOKERY_HOME": str(home),
-            "PYSPARK_GATEWAY_PORT": str(gateway.port),
-            "PYSPARK_GATEWAY_SECRET": str(gateway.auth_token),
+            **gateway_of(spark),
         }
 
     def __enter__(self) -> Killer:
@@ -140,10 +139,10 @@ def test_killed_while_spark_is_at_work(
     """With its JVM: what was not committed is named by nothing, and goes when it is old."""
     name = new_table("id bigint, kind int, word string", partitioned="kind")
     for number in range(2):
-        more = [rows(1000 * number + 10_000 * kind, 1000, kind) for kind in range(8)]
+        more = [rows(1000 * number + 10_000 * kind, 1000, kind) for kind in range(4)]
         lake.load(name).append(pa.concat_tables(more))
     spark.catalog.refreshTable(name)
-    spark.sql(f"DELETE FROM {name} WHERE kind = 7")  # so that the past has files of its own
+    spark.sql(f"DELETE FROM {name} WHERE kind = 3")  # so that the past has files of its own
     before, metadata, already = rows_hash(spark, name), lake.load(name).metadata, strays(lake, name)
     policy, history = tmp_path / "rookery.yaml", f"sqlite:///{tmp_path / 'history.db'}"
     policy.write_text(f"defaults:\n  {wanted}\n  verify: rows\n")
