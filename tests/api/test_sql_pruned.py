@@ -18,7 +18,7 @@ from tests.lakehouse import tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
-QUERIES = 60
+QUERIES = 30
 
 
 @pytest.fixture(autouse=True)

@@ -22,16 +22,16 @@ LOOKUPS = ["id = 7", "id = 207", "id IN (3, 45, 99999)", "word = 'w31'", "status
 COUNTED = ["status IN ('a', 'c')", "status = 'a' AND id < 50", "id > 150 AND status <> 'b'"]
 
 
-def rows(start: int, end: int) -> str:
+def rows(start: int, end: int, files: int = 1) -> str:
     return (
         f"SELECT CAST(id AS int) id, concat('w', id % 50) word, "
         f"CASE WHEN id % 7 = 0 THEN NULL ELSE substr('abc', CAST(id % 3 AS int) + 1, 1) END status "
-        f"FROM range({start}, {end}, 1, 1)"
+        f"FROM range({start}, {end}, 1, {files})"
     )
 
 
-def append(spark: SparkSession, name: str, start: int, end: int) -> None:
-    spark.sql(f"INSERT INTO {name} {rows(start, end)}")
+def append(spark: SparkSession, name: str, start: int, end: int, files: int = 1) -> None:
+    spark.sql(f"INSERT INTO {name} {rows(start, end, files)}")
 
 
 class Watched:
@@ -105,8 +105,7 @@ def test_from_an_empty_table_on(watched: Watched, spark: SparkSession, lake: Lak
     watched.assert_declared()
     assert {view.built for view in watched.handle.indexes().indexes} == {"nothing to index yet"}
     assert watched.handle.read("id = 7").num_rows == 0
-    for number in range(8):
-        append(spark, watched.name, 30 * number, 30 * number + 30)
+    append(spark, watched.name, 0, 240, files=8)
     assert {view.built for view in watched.handle.indexes().indexes} == {
         "declared; the next analyze builds it"
     }
@@ -165,8 +164,7 @@ def test_deletes_and_updates(spark: SparkSession, lake: Lake, new_table: NewTabl
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({modes})")
     watched = Watched(spark, lake, name)
     watched.declare()
-    for number in range(4):
-        append(spark, name, 60 * number, 60 * number + 60)
+    append(spark, name, 0, 240, files=4)
     watched.analyse()
     watched.step(f"DELETE FROM {name} WHERE id IN (7, 33, 207)")
     watched.step(
@@ -193,8 +191,7 @@ def test_deletes_and_updates(spark: SparkSession, lake: Lake, new_table: NewTabl
 def test_what_happens_to_tables(watched: Watched, spark: SparkSession, lake: Lake) -> None:
     name = watched.name
     watched.declare()
-    for number in range(4):
-        append(spark, name, 60 * number, 60 * number + 60)
+    append(spark, name, 0, 240, files=4)
     watched.analyse()
     first = lake.load(name).metadata.current_snapshot_id
     watched.step(f"CALL lake.system.rewrite_manifests('{name}')", files=0)

@@ -302,14 +302,14 @@ def test_every_region_of_every_segment(kept: Kept, warnings: list[str]) -> None:
         for region in regions(path):
             if region.end <= region.start:
                 continue
-            for changed in mutants(whole, region, chance, 1 if "footer" in region.name else 4):
+            for changed in mutants(whole, region, chance, 1 if "footer" in region.name else 2):
                 path.write_bytes(changed)
                 forget()
                 warnings.clear()
                 noticed += kept.assert_right(warnings, *chance.sample(list(PREDICATES), 3))
                 tried += 1
         path.write_bytes(whole)
-    assert tried > 200
+    assert tried > 100
     assert noticed > 0.5 * tried
 
 
@@ -374,7 +374,7 @@ def test_every_byte_of_the_payloads(kept: Kept) -> None:
         whole = path.read_bytes()
         with store.open_segment(entry) as opened:
             good = [read(opened) for read in parts(entry)]
-        for at in range(chance.randrange(8), entry.size - entry.footer_size, 8):
+        for at in range(chance.randrange(16), entry.size - entry.footer_size, 16):
             changed = bytearray(whole)
             changed[at] ^= 1 << chance.randrange(8)
             path.write_bytes(changed)
@@ -388,7 +388,7 @@ def test_every_byte_of_the_payloads(kept: Kept) -> None:
             tried += 1
             missed += not refused
         path.write_bytes(whole)
-    assert tried > 1000
+    assert tried > 500
     assert missed < 0.01 * tried  # the magic at the start
 
 
@@ -456,12 +456,12 @@ def test_segments_damaged(
 ) -> None:
     chance = random.Random(SEED)
     noticed = 0
-    for turn, name in enumerate([path.name for path in kept.table.segment_paths()] * 2):
+    for turn, name in enumerate(path.name for path in kept.table.segment_paths()):
         damage(kept, kept.folder / name, chance)
         forget()
         warnings.clear()
         noticed += kept.assert_right(warnings)
-        if turn < 3:
+        if turn < 2:
             forget()
             kept.assert_answers()
         kept.restore()
