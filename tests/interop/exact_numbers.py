@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -128,29 +129,29 @@ def row_contradictions(
 ) -> Iterator[str]:
     """Yield where quantiles and frequent values of a table that was just analysed are not so."""
     columns = {column.name: column for column in rookery.table(name, lake).stats().columns}
-    (total,) = spark.sql(f"SELECT count(*) FROM {name}").first() or (0,)
-    for column in histograms:
+    wanted = [*(f"`{column}`" for column in histograms), *(f"CAST(`{column}` AS string)" for column in top)]
+    rows = spark.sql(f"SELECT {', '.join(wanted)} FROM {name}").collect()
+    for place, column in enumerate(histograms):
         spread = columns[column].rows
-        if spread is None or spread.rows != total:
-            yield f"{column}: {spread} is not of {total} rows"
+        if spread is None or spread.rows != len(rows):
+            yield f"{column}: {spread} is not of {len(rows)} rows"
             continue
-        yield from _quantile_contradictions(spark, name, column, spread.quantiles, spread.rank_error or 0)
-    for column in top:
+        values = [row[place] for row in rows]
+        yield from _quantile_contradictions(column, values, spread.quantiles, spread.rank_error or 0)
+    for place, column in enumerate(top, len(histograms)):
         spread = columns[column].rows
-        counts = spark.sql(f"SELECT CAST(`{column}` AS string), count(*) FROM {name} GROUP BY 1").collect()
-        true = {row[0]: row[1] for row in counts if row[0] is not None}
+        true = Counter(row[place] for row in rows if row[place] is not None)
         said = {item.value: item for item in spread.top} if spread is not None else {}
         for value, item in said.items():
-            if not item.low <= true.get(value, 0) <= item.high:
-                yield f"{column}: {item} of {true.get(value)}"
+            if not item.low <= true[value] <= item.high:
+                yield f"{column}: {item} of {true[value]}"
         if true and max(true.values()) > max((item.high for item in said.values()), default=0):
             yield f"{column}: the most frequent value is missing in {said} of {true}"
 
 
 def _quantile_contradictions(
-    spark: SparkSession, name: str, column: str, said: Mapping[str, Any], error: float
+    column: str, found: Sequence[Any], said: Mapping[str, Any], error: float
 ) -> Iterator[str]:
-    found = [row[0] for row in spark.sql(f"SELECT `{column}` FROM {name}").collect()]
     values = sorted(each for each in found if each is not None and each == each)  # NaN is unlike itself
     if not values:
         if said:

@@ -147,10 +147,9 @@ class History:
             assert column.ndv is not None, self.said(column.name)
             if stated.get(column.field_id, 0) != column.ndv and column.field_id > 0:
                 found.append(f"{column.name}: {stated.get(column.field_id)} is registered, not {column.ndv}")
-        for first, second in groups:
-            (exact,) = self.spark.sql(
-                f"SELECT count(DISTINCT {first}, {second}) FROM {self.name}"
-            ).first() or (0,)
+        counts = ", ".join(f"count(DISTINCT {first}, {second})" for first, second in groups)
+        counted = self.spark.sql(f"SELECT {counts} FROM {self.name}").collect()[0]
+        for (first, second), exact in zip(groups, counted, strict=True):
             (group,) = [each for each in stats.columns if set(each.name.split(" + ")) == {first, second}]
             if group.ndv != exact:
                 found.append(f"{group.name}: {group.ndv} is not {exact}")

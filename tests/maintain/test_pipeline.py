@@ -37,14 +37,13 @@ def new_table(spark: SparkSession) -> Iterator[NewTable]:
         yield make
 
 
-def fill(spark: SparkSession, lake: Lake, table: str, files: int, rows: int = 100) -> None:
+def fill(spark: SparkSession, table: str, files: int, rows: int = 100) -> None:
     """Append small files, a commit each."""
     for number in range(files):
-        ids = range(number * rows, (number + 1) * rows)
-        kinds = pa.array([each % 7 for each in ids], pa.int32())
-        notes = [f"row {each}" for each in ids]
-        lake.load(table).append(pa.table({"id": pa.array(ids), "kind": kinds, "note": notes}))
-    spark.catalog.refreshTable(table)
+        start = number * rows
+        spark.range(start, start + rows, 1, 1).selectExpr(
+            "id", "cast(id % 7 AS int) AS kind", "concat('row ', id) AS note"
+        ).writeTo(table).append()
 
 
 @pytest.mark.parametrize(
@@ -58,14 +57,14 @@ def test_a_neglected_table_is_made_whole(
         partitioned=partitioned,
         format_version=version,
     )
-    fill(spark, lake, table, 6)
+    fill(spark, table, 6)
     spark.sql(f"ALTER TABLE {table} CREATE TAG kept")
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH side")
     spark.sql(f"INSERT INTO {table}.branch_side VALUES (-1, 0, 'aside')")
     spark.sql(f"DELETE FROM {table} WHERE id % 3 = 0")
     if not partitioned:
         delete_equal(spark, lake, table, "id", pa.array([1, 2, 4], pa.int64()))
-    fill(spark, lake, table, 2, 10)
+    fill(spark, table, 2, 10)
     before = rows_hash(spark, table)
     tagged, aside = (rows_hash(spark, table, ref) for ref in ("kept", "side"))
     folder = folder_of(lake, table)

@@ -36,11 +36,10 @@ def main(table: str, uri: str, warehouse: str) -> None:
         "spark.ui.enabled": "false",
         "spark.driver.memory": "512m",
         "spark.sql.shuffle.partitions": "3",
-        "spark.driver.extraJavaOptions": QUICK,
-        "spark.executor.extraJavaOptions": QUICK,
     }
     builder = SparkSession.builder.master("local-cluster[1,2,1024]").appName("mine")
-    for key, value in mine.items():
+    quick = {f"spark.{where}.extraJavaOptions": QUICK for where in ("driver", "executor")}  # Spark adds to it
+    for key, value in (mine | quick).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     run.LOCAL_BYTES = 0
