@@ -208,7 +208,7 @@ i % 2 = 1 | i = l | upper(s) = 'ABC' | NOT (i = l) | s ILIKE 'AB%'
 """
 
 
-EDGES = [*(f"{sign}{2**bits - 1}.5" for bits in (31, 63) for sign in ("", "-")), *"1e30 -1e30".split()]
+EDGES = [*(f"{sign}{2**bits - 1}.5" for bits in (31, 63) for sign in ("", "-")), *["1e30", "-1e30"]]
 EDGES += [str(sign * 2**bits + by) for bits in (31, 63) for sign in (1, -1) for by in (-1, 0)]
 
 
