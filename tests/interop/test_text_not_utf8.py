@@ -29,7 +29,9 @@ def name(spark: SparkSession, lake: Lake) -> Iterator[str]:
             f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE(8, k) */ k, s, array('x', s), map('x', s), "
             f"named_struct('a', s) FROM (SELECT id AS k, if(id = 3, {BAD}, 'w' || id) AS s FROM range(8))"
         )
-        rookery.analyze(spark, name, lake=lake, histogram=["s"], top_k=["s"])
+        assert rookery.analyze(spark, name, lake=lake).rows_read == 0
+        report = rookery.analyze(spark, name, lake=lake, histogram=["s"], top_k=["s"])
+        assert (report.files_read, report.rows_read) == (0, 8)
         yield name
 
 
