@@ -1,6 +1,6 @@
 """`python -m rookery`."""
 
-from rookery.cli import main
+from rookery.cli.entry import main
 
 if __name__ == "__main__":
     main()

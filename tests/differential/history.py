@@ -61,8 +61,8 @@ class History:
     parts: list[tuple[str, str]] = field(default_factory=list)  # how, and of which column
     branches: list[str] = field(default_factory=list)
     removed: bool = False  # rows of files that stay
-    orc: bool = False  # some files, in which Iceberg reads no defaults
-    defaulted: bool = False
+    orc: bool = False  # some files
+    beyond_orc: bool = False  # what Iceberg does not read there: defaults, partitions by fields of structs
     format_version: int = 2
     _fresh: int = 0
 
@@ -137,7 +137,7 @@ class History:
         rng = self.rng
         metrics = ("truncate(16)", "truncate(16)", "truncate(2)", "full", "counts", "none")
         modes = ("merge-on-read", "merge-on-read", "copy-on-write")
-        form = rng.choice((*["parquet"] * 7, "avro" if self.defaulted else "orc", "avro"))
+        form = rng.choice((*["parquet"] * 7, "avro" if self.beyond_orc else "orc", "avro"))
         self.orc |= form == "orc"
         said = {
             "write.format.default": form,

@@ -19,7 +19,7 @@ def add_files(history: History) -> None:
     if history.parts:
         return
     rng = history.rng
-    kind = rng.choice(("parquet", "parquet", "parquet" if history.defaulted else "orc"))
+    kind = rng.choice(("parquet", "parquet", "parquet" if history.beyond_orc else "orc"))
     history.orc |= kind == "orc"
     folder = history.folder() / "imported" / f"{len(history.steps)}-{kind}"
     folder.mkdir(parents=True)

@@ -65,7 +65,7 @@ def _add_with_default(history: History, column: Column, home: Column | None) -> 
     else:
         update.addColumn(home.name, column.name, kind, None, literal).commit()
     history.changed()
-    history.defaulted = True
+    history.beyond_orc = True
     (history.columns if home is None else home.children).append(column)
 
 
@@ -141,7 +141,11 @@ def add_part(history: History) -> None:
 def _transform(history: History) -> tuple[str, str] | None:
     path = history.rng.choice(list(paths(history.columns)))
     options = list(_options(history, path))
-    return (history.rng.choice(options), path.sql) if options else None
+    if not options:
+        return None
+    chosen = history.rng.choice(options)
+    history.beyond_orc |= chosen == path.sql and len(path.names) > 1
+    return chosen, path.sql
 
 
 def _options(history: History, path: Path) -> Iterator[str]:
@@ -155,5 +159,5 @@ def _options(history: History, path: Path) -> Iterator[str]:
         if base != "date":
             yield f"hours({name})"
     longest = max((len(urllib.parse.quote(str(value))) for value in path.column.values), default=0)
-    if longest < _LONGEST_FOLDER:
+    if longest < _LONGEST_FOLDER and (len(path.names) == 1 or not history.orc):
         yield name

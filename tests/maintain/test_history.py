@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
+from rookery.api.history import history as look_up
 from rookery.maintain.runs.database import DatabaseError, history_url, open_engine
 from rookery.maintain.runs.history import RUNS, History, tally
 from rookery.maintain.runs.processes import is_gone, machine
@@ -210,6 +211,11 @@ class TestDatabase:
             History(f"sqlite:///{tmp_path / 'h.db'}")
         assert "\n" not in str(caught.value)
         assert caught.value.hint
+
+    def test_no_folder_to_look_in(self, tmp_path: Path) -> None:
+        assert look_up(url=f"sqlite:///{tmp_path / 'history.db'}").runs == ()
+        with pytest.raises(UsageError, match="no folder"):
+            look_up(url=f"sqlite:///{tmp_path / 'nowhere' / 'history.db'}")
 
     def test_a_folder_in_its_place(self, tmp_path: Path) -> None:
         with pytest.raises(DatabaseError, match="unable to open"):

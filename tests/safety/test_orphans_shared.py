@@ -186,6 +186,31 @@ def test_a_file_that_stays_by_another_name_does_not_expire(place: Place) -> None
     assert "by another name" in (report.error or "")
 
 
+@pytest.mark.parametrize("by", ["registered", "added"])
+@pytest.mark.parametrize("forced", [False, True])
+def test_what_another_table_needs_does_not_expire(place: Place, by: str, forced: bool) -> None:
+    """Of the same catalog, with the same metadata or with data files of this one."""
+    name = place.create(f"{place.real}/t")
+    place.insert(name, 1, 2)
+    other = name + "_other"
+    if by == "registered":
+        current = place.lake.load(name).metadata_location
+        place.spark.sql(f"CALL lake.system.register_table('{other.partition('.')[2]}', '{current}')")
+    else:
+        place.spark.sql(f"CREATE TABLE {other} (id bigint) USING iceberg LOCATION '{place.real}/other'")
+        (data,) = {Path(task.file.file_path).parent for task in place.lake.load(name).scan().plan_files()}
+        source = f"`parquet`.`{str(data).replace(str(place.real), str(place.alias))}`"
+        place.spark.sql(f"CALL lake.system.add_files('{other.partition('.')[2]}', '{source}')")
+    for _ in range(2):
+        place.spark.sql(f"INSERT OVERWRITE {name} VALUES (3)")
+    report = place.maintain(name, EXPIRE, BRISK, forced=forced)
+    assert report.outcome is Outcome.FAILED
+    assert f"{other} needs it" in (report.error or "")
+    assert missing_files(place.lake, other) == []
+    place.spark.sql(f"DROP TABLE {other}")
+    assert place.maintain(name, EXPIRE, BRISK).outcome is Outcome.DONE
+
+
 def test_tables_with_one_place_for_their_states(place: Place) -> None:
     kept = f"{place.real}/kept"
     names = [place.create(f"{place.real}/t{number}", rookery_location=kept) for number in range(2)]

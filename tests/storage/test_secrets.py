@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.model import StorageError
+from rookery.model import StorageError, UsageError
 from rookery.storage import (
     create_sink,
     list_files,
@@ -66,6 +66,20 @@ def test_unreachable_web() -> None:
     with pytest.raises(StorageError) as caught:
         open_source(f"http://me:pa55word@127.0.0.1:{_closed_port()}/a.bin?{SIGNATURE}").read(0, 4)
     assert_silent_about(caught.value, *SECRETS)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "gs"])
+def test_a_location_with_credentials(scheme: str, caplog: pytest.LogCaptureFixture) -> None:
+    location = f"{scheme}://{KEY_ID}:{SECRET}@bucket/a.bin"
+    for deed in (
+        lambda: open_source(location).read(0, 4),
+        lambda: list_files(location, (".bin",)),
+        lambda: fill(create_sink(location)),
+    ):
+        with pytest.raises(UsageError) as caught:
+            deed()
+        assert_silent_about(caught.value, SECRET, KEY_ID)
+    assert SECRET not in caplog.text
 
 
 def test_store_errors(s3_properties: Mapping[str, str]) -> None:

@@ -53,6 +53,8 @@ def _opened(url: str | None) -> Iterator[History | None]:
     """The history, if there is one: looking makes nothing."""
     file = sqlite_path(history_url(url))
     if file is not None and not file.startswith("file:") and not Path(file).exists():
+        if url and not Path(file).parent.is_dir():
+            raise UsageError(f"there is no folder {Path(file).parent}", hint="check --history")
         yield None
         return
     kept = History(url)

@@ -115,9 +115,13 @@ def _plan(spark: SparkSession, text: str, lake: Lake) -> list[PlannedTable]:
     """Return the tables of a query, pruned; whether they are or not, Spark sees them as they are now."""
     tables = _Tables(spark, lake)
     try:
-        found = query_tables(text)  # sqlglot raises all kinds of errors on what it does not know
-        if found is None:
-            return []
+        found = query_tables(text)
+    except Exception:  # noqa: BLE001  # sqlglot raises all kinds of errors on what it does not know
+        log.warning("the query is not pruned: its text could not be parsed")
+        return []
+    if found is None:
+        return []
+    try:
         if prunes(spark, text):
             return plan(found, tables.resolve, session_zone(spark))
         for parts in (*found.elsewhere, *(use.parts for select in found.selects for use in select.uses)):

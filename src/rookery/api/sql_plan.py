@@ -246,7 +246,10 @@ def _keys(source: PlannedTable, field: Field) -> tuple[Value, ...] | None:
         scale = scale_of(field.type)
         return tuple(unscaled_of(value, scale) for value in values.to_pylist())
     if base_type(field.type) == "string":
-        return tuple(value.decode() for value in values.to_pylist())
+        try:
+            return tuple(value.decode() for value in values.to_pylist())
+        except UnicodeDecodeError:  # no literal stands for it
+            return None
     if base_type(field.type) == "boolean":
         return tuple(bool(value) for value in values.to_pylist())
     return tuple(values.to_pylist())

@@ -153,6 +153,7 @@ class AnalyzeReport(SheetReport):
     bytes_read: int
     values: int
     chunks: Mapping[str, int]  # column chunks by the way they were read
+    rows_read: int  # for quantiles and frequent values
     seconds: float
     committed: bool
     skipped: Mapping[str, str]  # columns that are not covered in all files, and why
@@ -169,7 +170,7 @@ class AnalyzeReport(SheetReport):
                     f"at most {in_bytes(self.bytes_to_read)}"
                 )
             ]
-        if not self.files_read and not self.committed:
+        if not self.files_read and not self.rows_read and not self.committed:
             return [Sheet(f"{self.table}: nothing has changed, nothing was read", notes=self._left_out())]
         ways = ", ".join(f"{self.chunks[way]:,} by {way}" for way in _WAYS if self.chunks.get(way))
         notes = [
@@ -177,6 +178,8 @@ class AnalyzeReport(SheetReport):
             + (f" ({ways})" if ways else "")
             + f", {self.values:,} values, in {self.seconds:.2f} s"
         ]
+        if self.rows_read:
+            notes.append(f"quantiles and frequent values from {self.rows_read:,} rows")
         rows = tuple(
             (c.name, thousands(c.ndv), thousands(c.ndv_low), thousands(c.ndv_high), c.kind or "–")
             for c in self.columns
@@ -333,6 +336,7 @@ def analyze(
         costs.bytes_read,
         costs.values,
         dict(costs.chunks),
+        outcome.rows_read,
         outcome.seconds,
         outcome.committed,
         outcome.skipped,

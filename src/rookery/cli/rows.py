@@ -15,6 +15,7 @@ from rich.text import Text
 from rookery.cli.render import out, visible
 from rookery.cli.settings import Output, Settings
 from rookery.model import Sheet, SheetReport, UsageError
+from rookery.model.text import decodable
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,13 @@ def _write(rows: pa.Table, output: Output) -> None:
 
 
 def _listed(rows: pa.Table) -> list[dict[str, object]]:
-    """Rows as Python has them; nanoseconds, which it has not, as text."""
+    """Rows as Python has them; nanoseconds, which it has not, as text, and bytes that are no text escaped."""
     for place, column in enumerate(rows.schema):
         if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
             rows = rows.set_column(place, column.name, rows.column(place).cast(pa.string()))
+    rows = pa.Table.from_arrays(
+        [decodable(column.combine_chunks()) for column in rows.columns], schema=rows.schema
+    )
     return rows.to_pylist()  # type: ignore[no-any-return]
 
 

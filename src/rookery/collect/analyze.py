@@ -37,6 +37,7 @@ class Outcome:
     files_to_read: int
     bytes_to_read: int
     costs: Costs
+    rows_read: int  # for quantiles and frequent values
     seconds: float
     committed: bool
     skipped: Mapping[str, str]  # columns that are not covered in all files, and why
@@ -57,15 +58,15 @@ def analyze(
     started = time.perf_counter()
     snapshot = table.snapshot(snapshot_id)
     if snapshot is None:
-        return Outcome(None, None, 0, 0, 0, Costs(), time.perf_counter() - started, False, {})
+        return Outcome(None, None, 0, 0, 0, Costs(), 0, time.perf_counter() - started, False, {})
     fields, skipped = choose(table.fields(snapshot), choice)
     work = prepare(table, store, snapshot, fields, full)
     asked = choose_rows(table.fields(snapshot), choice, work.declared)
     wants = asked.without(_not_in_rows(table, work))
-    state, costs, committed = work.state, Costs(), False
+    state, costs, rows_read, committed = work.state, Costs(), 0, False
     if not dry_run:
         if differs(work, wants):
-            state, costs = _collect(spark, table, store, work, wants, progress)
+            state, costs, rows_read = _collect(spark, table, store, work, wants, progress)
         assert state is not None
         something = any(registrable(table, snapshot, state).values())
         if (costs.files and something) or not is_registered(table, snapshot, state):
@@ -79,6 +80,7 @@ def analyze(
         sum(group.files.num_rows for group in work.groups),
         sum(int(group.files["size"].to_numpy().sum()) for group in work.groups),
         costs,
+        rows_read,
         time.perf_counter() - started,
         committed,
         _skipped(table, work, skipped) | _no_rows(asked, wants),
@@ -110,9 +112,9 @@ def _no_rows(asked: RowWants, wants: RowWants) -> dict[str, str]:
 
 def _collect(
     spark: SparkSession, table: IcebergTable, store: Store, work: Work, wants: RowWants, progress: Progress
-) -> tuple[State, Costs]:
+) -> tuple[State, Costs, int]:
     """Read what is missing, then write it down: segments first, the state that names them last."""
     written = write_groups(spark, table, store, work, progress)
-    rows = refresh_rows(spark, table, store, work, wants)
-    state = keep(table, store, work, written, rows)
-    return state, sum((part.costs for part in written), Costs())
+    index, sketches, rows_read = refresh_rows(spark, table, store, work, wants)
+    state = keep(table, store, work, written, (index, sketches))
+    return state, sum((part.costs for part in written), Costs()), rows_read

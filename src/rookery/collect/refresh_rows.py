@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 def refresh_rows(
     spark: SparkSession, table: IcebergTable, store: Store, work: Work, wants: RowWants
-) -> tuple[RowIndex | None, RowSketches]:
-    """Return the row statistics of the snapshot: quantiles and frequent values, and what they describe."""
+) -> tuple[RowIndex | None, RowSketches, int]:
+    """Return the row statistics of the snapshot: what they describe, the sketches, and the rows read now."""
     if not wants.fields:
-        return None, RowSketches()
+        return None, RowSketches(), 0
     gone = _rows_gone(work)
     before = work.state.index.rows if work.state is not None else None
     anew = work.state is None or not wants.are_in(work.state)
@@ -35,10 +35,10 @@ def refresh_rows(
     only = readable_only(table.fields(work.snapshot))
     found = collect_rows(spark, table.name, work.snapshot.id, files, wants, store.io_properties, only)
     if anew or work.state is None or before is None:
-        return _index(wants, found.rows, 0), found
+        return _index(wants, found.rows, 0), found, found.rows
     known = RowSketches(dict(work.state.quantiles), dict(work.state.frequent), before.rows_seen)
     merged = known.merge(found)
-    return _index(wants, merged.rows, before.rows_gone + gone), merged
+    return _index(wants, merged.rows, before.rows_gone + gone), merged, found.rows
 
 
 def _index(wants: RowWants, seen: int, gone: int) -> RowIndex:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.model import IN_MEMORY, Certainty, Estimate, FormatError, Place
+from rookery.model.text import decodable
 
 LG_MAX = 12  # values whose share is above about 0.1 % are found
 
@@ -82,4 +83,4 @@ def as_text(array: pa.Array) -> pa.Array:
     kind = array.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return pa.array([value.hex() for value in array.to_pylist()], pa.string())
-    return pc.cast(array, pa.string())
+    return decodable(pc.cast(array, pa.string()))

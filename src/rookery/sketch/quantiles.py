@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.model import IN_MEMORY, FormatError, Place
+from rookery.model.text import decodable
 from rookery.sketch.serde import TextSerDe
 from rookery.sketch.typing import base_type
 
@@ -54,7 +55,7 @@ class Quantiles:
         array = array.drop_null()
         added = self._copy()
         if self.text:
-            for value in array.cast(pa.string()).to_pylist():
+            for value in decodable(array.cast(pa.string()), "replace").to_pylist():  # which keeps their order
                 added.update(value)
             return type(self)(added, True)
         array = _stored(array)

@@ -15,7 +15,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 from pyiceberg.io import SCHEMA_TO_FILE_IO, FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from rookery.model import MissingFileError, RookeryError, StorageError
+from rookery.model import MissingFileError, RookeryError, StorageError, UsageError
 from rookery.storage.file_io import LocationFileIO, file_io
 from rookery.storage.listing import Listed
 from rookery.storage.location import STORE_HINT, scheme_of, shown, without_secrets
@@ -25,11 +25,13 @@ from rookery.storage.sink import SpooledSink
 from rookery.storage.source import InputFile, InputStream, Source
 
 COPY_BYTES = 8 << 20
+_BUCKETS = frozenset({"s3", "s3a", "s3n", "gs", "oss"})
 
 
 @contextmanager
 def _said_plainly(location: str, deed: str) -> Iterator[None]:
     """Turn whatever a transport raises (each has its own zoo) into one line without secrets."""
+    _check_bucket(location)
     try:
         yield
     except RookeryError:
@@ -46,6 +48,15 @@ def _said_plainly(location: str, deed: str) -> Iterator[None]:
             f"{shown(location)}: cannot be {deed}: {reason}",
             hint=STORE_HINT,
         ) from error
+
+
+def _check_bucket(location: str) -> None:
+    """Refuse credentials in the place of a bucket: transports would print them as its name."""
+    if scheme_of(location) in _BUCKETS and "@" in location.partition("://")[2].partition("/")[0]:
+        raise UsageError(
+            f"{shown(location)}: a location holds no credentials",
+            hint="they are properties of the catalog, as s3.access-key-id, or in the environment",
+        )
 
 
 class FsspecSource(Source):

@@ -199,7 +199,7 @@ def _bind_integer(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predi
             raise Inexact("Spark compares the column as a double, which has too few digits for it")
     elif literal.kind in NUMBERS:
         _check_width(field, [literal])
-        if op not in (Op.EQ, Op.NE) and not -(2**63) <= value < 2**63:
+        if op not in (Op.EQ, Op.NE) and not -(2**63) <= value <= 2**63 - 1:
             raise Inexact("Spark decides this without the column, for nulls too")
     if value is None or literal.kind not in (*NUMBERS, Kind.STRING):
         raise mismatch(field, literal)

@@ -66,7 +66,8 @@ def plan(look: Look) -> Plan | Idle:
         return Idle(f"no snapshot of {len(table.snapshots):,} is past the retention")
     if not look.subject.forced:
         _check_not_forked(look)
-    kinds, size = _files(table, gone)
+    kinds, size, doomed = _files(table, gone)
+    _check_not_shared(look, doomed)
     return Plan(
         _why(gone, wanted.keep_last),
         sum(kinds.values()),
@@ -91,6 +92,18 @@ def _check_not_forked(look: Look) -> None:
         raise fork
 
 
+def _check_not_shared(look: Look, doomed: Sequence[str]) -> None:
+    """Refuse where another table of the catalog needs a file that would go."""
+    table, neighbours = look.survey.table, look.subject.neighbours
+    found = neighbours.shared(table, doomed) if neighbours is not None else None
+    if found is not None:
+        other, name = found
+        raise UsageError(
+            f"{shown(name)} would go with snapshots of {table.name}, and {other} needs it",
+            hint=f"set {GC_ENABLED}=false on both, or rewrite the data files of {other} first",
+        )
+
+
 def _check_names(table: IcebergTable, doomed: Sequence[str], staying: Sequence[str]) -> None:
     """Refuse where a file that goes is one that stays by another name: Iceberg compares names alone."""
     identities = Identities()
@@ -109,8 +122,8 @@ def _why(gone: Retention, keep_last: int) -> str:
     return snapshots + refs
 
 
-def _files(table: IcebergTable, gone: Retention) -> tuple[dict[str, int], int]:
-    """Count the files that only these snapshots name, by kind, and add up their bytes."""
+def _files(table: IcebergTable, gone: Retention) -> tuple[dict[str, int], int, list[str]]:
+    """Return the files that only these snapshots name: counts by kind, their bytes, and their names."""
     stay = table.snapshots.keys() - set(gone.snapshots)
     lists, manifests = listed(table, gone.snapshots)
     kept_lists, kept = listed(table, stay)
@@ -122,15 +135,16 @@ def _files(table: IcebergTable, gone: Retention) -> tuple[dict[str, int], int]:
         _check_names(table, files["path"].to_pylist(), still.to_pylist())
     statistics = statistics_paths(table, set(gone.snapshots))
     others = statistics_paths(table, stay)
-    doomed = {path: size for path, size in statistics.items() if path not in others}
+    unnamed = {path: size for path, size in statistics.items() if path not in others}
     kinds = {
         **counts(files),
         "manifests": len(alone),
         "lists": len(lists - kept_lists),
-        "statistics": len(doomed),
+        "statistics": len(unnamed),
     }
-    size = _sum(files["size"]) + sum(each.manifest_length for each in alone) + sum(doomed.values())
-    return kinds, size
+    size = _sum(files["size"]) + sum(each.manifest_length for each in alone) + sum(unnamed.values())
+    names = [*files["path"].to_pylist(), *(each.manifest_path for each in alone), *(lists - kept_lists)]
+    return kinds, size, [*names, *unnamed]
 
 
 def _sum(sizes: pa.ChunkedArray) -> int:

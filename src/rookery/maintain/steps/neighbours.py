@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from pydantic import BaseModel
 
@@ -13,7 +14,7 @@ from rookery.maintain.steps.ownership import Claims
 from rookery.maintain.steps.referenced import named_in
 from rookery.model import RookeryError, TableName, UsageError
 from rookery.storage import local_path, scheme_of
-from rookery.storage.identity import Listing
+from rookery.storage.identity import Identities, Listing
 from rookery.store.store import default_location
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import MetadataFile, parse_metadata
@@ -78,26 +79,51 @@ class Neighbours:
                 refusals.append(UsageError(message, hint=hint))
             folders += written
             try:
-                names += self._names_here(other, found, listing)
+                names += self._names_in(other, found, listing.may_hold)
             except RookeryError as error:
                 refusals.append(not_asked(error))
         if self._failure is not None:
             refusals.append(not_asked(self._failure))
         return Claims(tuple(names), tuple(folders), refusal=next(iter(refusals), None))
 
-    def _names_here(self, other: IcebergTable, found: MetadataFile, listing: Listing) -> list[str]:
-        """The files of another table that may be listed."""
+    def shared(self, table: IcebergTable, files: Sequence[str]) -> tuple[TableName, str] | None:
+        """Return another table that names one of these files, and its name there; None if none does.
+
+        One that cannot be asked is passed over.
+        """
+        identities = Identities()
+        folders = {key for name in {_folder(file) for file in files} for key in identities.of(name)}
+        keys = {key for file in files for key in identities.surely(file)}
+        for other in self.tables() if files else ():
+            if other.name == table.name:
+                continue
+            with suppress(RookeryError):
+                for name in self._names_in(
+                    other, metadata_of(other), lambda folder: not identities.of(folder).isdisjoint(folders)
+                ):
+                    if not identities.surely(name).isdisjoint(keys):
+                        return other.name, name
+        return None
+
+    def _names_in(
+        self, other: IcebergTable, found: MetadataFile, is_wanted: Callable[[str], bool]
+    ) -> list[str]:
+        """The files of another table in certain folders, or that are links."""
         named: list[str] | None = None
         if found.location not in self._folders:
             named = list(named_in(found, other.io))
             self._links[found.location] = tuple(path for path in named if _is_link(path))
-            self._folders[found.location] = frozenset(path.rpartition("/")[0] for path in named)
-        here = {folder for folder in self._folders[found.location] if listing.may_hold(folder)}
+            self._folders[found.location] = frozenset(map(_folder, named))
+        here = set(filter(is_wanted, self._folders[found.location]))
         links = list(self._links[found.location])
         if not here:
             return links
         paths = named_in(found, other.io) if named is None else named
-        return [*links, *(path for path in paths if path.rpartition("/")[0] in here)]
+        return [*links, *(path for path in paths if _folder(path) in here)]
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _is_link(path: str) -> bool:

@@ -1,0 +1,23 @@
+"""Where the program begins: signals are taken before the command line is imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rookery.model.interrupts import SIGNALLED, end_on_signals, received
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run a command and exit with its code; a signal ends the imports of the command line too."""
+    end_on_signals()
+    try:
+        from rookery.cli.app import main as run
+    except BaseException:
+        number = received()
+        if number is None:
+            raise
+        sys.stderr.write("error: interrupted\n")
+        sys.stderr.flush()
+        os._exit(SIGNALLED + number)
+    run(args)
