@@ -35,6 +35,11 @@ _LAZY_NAMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """What there is to complete: the names that are imported when they are first used, too."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Import a room, or a name out of one, when it is first used: `import rookery` stays quick."""
     if name in _LAZY:

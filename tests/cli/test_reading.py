@@ -97,6 +97,12 @@ def test_read_for_programs(name: str, output: str, capfdbinary: pytest.CaptureFi
     assert sorted(rows["v"].to_pylist()) == list(range(1, 800, 4))
 
 
+def test_rows_are_no_metrics(rookery: Rookery, name: str) -> None:
+    code, out, err = rookery("read", name, "--output", "prometheus")
+    assert (code, out) == (2, "")
+    assert "rows cannot be printed as prometheus" in err
+
+
 def test_count(rookery: Rookery, name: str) -> None:
     assert rookery("count", name, "s = 's1' OR s = 's2'")[:2] == (0, "400\n")
     assert json.loads(rookery("count", name, "--output", "json")[1])["count"] == 800

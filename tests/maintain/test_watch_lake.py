@@ -191,7 +191,7 @@ class TestCommands:
         lake.catalog.drop_table("db.orders")
         code, _, err = rookery("watch", "--once", "--log-format", "json")
         assert code == 0
-        assert [json.loads(line)["message"] for line in err.splitlines()] == ["no table of lake matches '*'"]
+        assert [json.loads(line)["message"] for line in err.splitlines()] == ["lake has no tables"]
 
     @pytest.mark.parametrize(
         "words",

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -247,14 +248,14 @@ def test_read(spark: SparkSession, lake: Lake, new_table: NewTable, rookery_home
     assert (code, out, said) == (130, "", ["error: interrupted"])
 
 
-def test_puffin(rookery_home: Path, tmp_path: Path) -> None:
-    pipe = tmp_path / "a.puffin"
-    os.mkfifo(pipe)
-    with running(["puffin", "inspect", str(pipe)], rookery_home) as command:
-        os_end = command.until_it_reads(pipe)
-        command.signal(signal.SIGINT)
-        code, out, said = command.ended()
-        os.close(os_end)
+def test_puffin(rookery_home: Path) -> None:
+    """A server that takes a connection, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(120)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/a.puffin"
+        with running(["puffin", "inspect", url], rookery_home) as command, server.accept()[0]:
+            command.signal(signal.SIGINT)
+            code, out, said = command.ended()
     assert (code, out, said) == (130, "", ["error: interrupted"])
 
 

@@ -173,6 +173,8 @@ def test_bad_options(rookery_home: object) -> None:
         RookeryDataSource({}).schema()
     with pytest.raises(UsageError, match="there is no table"):
         RookeryDataSource({"table": "db.nowhere"}).schema()
+    with pytest.raises(UsageError, match="there is no option 'were'"):
+        RookeryDataSource({"table": "db.nowhere", "were": "id = 1"}).schema()
 
 
 def test_bad_columns_and_snapshots(name: str) -> None:

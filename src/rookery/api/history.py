@@ -22,13 +22,13 @@ class HistoryReport(SheetReport):
     """Runs, newest first."""
 
     runs: tuple[RunRecord, ...]
+    of: str | None = None  # the tables that were asked for, by a name or pattern
 
     def sheets(self) -> Sequence[Sheet]:
         """One sheet, a line a step that was needed; a run's own words stand in its first line."""
         if not self.runs:
-            return [
-                Sheet("no runs are recorded", notes=("`rookery maintain` and `rookery watch` record them",))
-            ]
+            title = f"no runs of {self.of} are recorded" if self.of else "no runs are recorded"
+            return [Sheet(title, notes=("`rookery maintain` and `rookery watch` record them",))]
         rows = tuple(line for run in self.runs for line in _lines(run))
         title = "1 run" if len(self.runs) == 1 else f"{len(self.runs):,} runs"
         return [Sheet(title, _HEADER, rows, right=frozenset({3, 7}))]
@@ -39,7 +39,7 @@ def history(table: str | None = None, *, limit: int = LIMIT, url: str | None = N
     if limit < 1:
         raise UsageError(f"{limit} runs cannot be shown", hint="say --limit 1 or more")
     with _opened(url) as kept:
-        return HistoryReport(() if kept is None else tuple(kept.runs(table, limit)))
+        return HistoryReport(() if kept is None else tuple(kept.runs(table, limit)), table)
 
 
 def tally(url: str | None = None) -> Tally | None:

@@ -71,6 +71,8 @@ class Lake:
             return [self.table_name(pattern)]
         pattern = pattern.removeprefix(f"{self.name}.")
         found = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
+        if not found and pattern == "*":
+            raise UsageError(f"{self.name} has no tables", hint="create one, or check --catalog")
         if not found:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
         return sorted(found, key=str)

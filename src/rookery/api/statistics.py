@@ -23,6 +23,7 @@ from rookery.model import (
     Snapshot,
     UsageError,
     in_bytes,
+    percent,
     thousands,
 )
 from rookery.store import State, Store
@@ -72,7 +73,8 @@ class StatsReport(SheetReport):
     snapshots_behind: int | None
     partition: str | None
     files: int
-    rows: int
+    rows: int  # of all files, deleted ones among them
+    files_with_deletes: int
     columns: tuple[ColumnStats, ...]
 
     @property
@@ -89,8 +91,9 @@ class StatsReport(SheetReport):
     def sheets(self) -> Sequence[Sheet]:
         """One sheet, a line a column."""
         where = f" where {self.partition}" if self.partition else ""
+        deletes = f" ({self.files_with_deletes:,} with deleted rows)" if self.files_with_deletes else ""
         columns = Sheet(
-            f"{self.table}{where}: {self.rows:,} rows in {self.files:,} files, {self.freshness}",
+            f"{self.table}{where}: {self.rows:,} rows in {self.files:,} files{deletes}, {self.freshness}",
             ("column", "type", "ndv", "between", "and", "kind", "nulls", "min", "max", "size", "covered"),
             tuple(_row(column) for column in self.columns),
             tuple(_notes(self.columns)),
@@ -112,7 +115,7 @@ def _row(column: ColumnStats) -> tuple[str, ...]:
         _short(column.min, "≥ " if column.min_exact is False else ""),
         _short(column.max, "≤ " if column.max_exact is False else ""),
         in_bytes(column.size),
-        f"{column.coverage:.0%}",
+        percent(column.coverage),
     )
 
 
@@ -198,7 +201,7 @@ def stats(
     name = str(table.name)
     current = table.snapshot(snapshot)
     if current is None:
-        return StatsReport(name, None, None, None, partition, 0, 0, ())
+        return StatsReport(name, None, None, None, partition, 0, 0, 0, ())
     ancestors = [ancestor.id for ancestor in table.ancestors(current)]
     wanted = partition_test(table, partition) if partition else None
     state, summary = _known(table, store, current, ancestors, wanted)
@@ -233,7 +236,8 @@ def _stats_report(
         _column_stats(column, of, None if partition else row_stats(state, column.field))
         for column in summary.columns
     )
-    return StatsReport(name, snapshot.id, of, behind, partition, summary.files, summary.rows, columns)
+    counts = summary.files, summary.rows, summary.files_with_deletes
+    return StatsReport(name, snapshot.id, of, behind, partition, *counts, columns)
 
 
 def _summary(table: IcebergTable, store: Store, snapshot_id: int, state: State | None) -> TableSummary:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from rookery.maintain.facts.beside import Beside
 from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
 from rookery.maintain.words import counted
-from rookery.model import Sheet, in_bytes, thousands
+from rookery.model import Sheet, in_bytes, percent, thousands
 
 _MANY = 10.0  # times: from there on percents tell nothing
 
@@ -111,7 +111,7 @@ def _of_statistics(table: TableStatus) -> list[tuple[str, str]]:
         ("health", f"{found.health:.2f} ({found.changed_rows:,} of {found.rows:,} rows changed)"),
         ("causes", ", ".join(cause.value for cause in found.causes) or "–"),
         ("since then", f"{files}, {rows}"),
-        ("covered", f"{found.covered:.0%} of rows"),
+        ("covered", f"{percent(found.covered)} of rows"),
         ("drift", span(table.drift_low, table.drift_high)),
         *seen,
     ]
@@ -200,7 +200,7 @@ def _column(column: ColumnStatus) -> tuple[str, ...]:
         column.name,
         column.type,
         column.freshness.value,
-        f"{column.covered:.0%}",
+        percent(column.covered),
         thousands(column.ndv),
         thousands(column.ndv_low),
         thousands(column.ndv_high),
@@ -216,5 +216,5 @@ def _index(index: IndexStatus) -> tuple[str, ...]:
         index.column,
         index.freshness.value,
         thousands(index.files_covered),
-        f"{index.covered:.0%}",
+        percent(index.covered),
     )

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.table import Table
-from rich.text import Text
 
-from rookery.cli.render import out, visible
+from rookery.cli.render import out
 from rookery.cli.settings import Output, Settings
+from rookery.cli.tables import FittedTable, table
 from rookery.model import Sheet, SheetReport, UsageError
 from rookery.model.text import decodable
 
@@ -28,7 +27,7 @@ class CountReport(SheetReport):
 
     def sheets(self) -> Sequence[Sheet]:
         """The number."""
-        return [Sheet(f"{self.count:,}")]
+        return [Sheet(str(self.count))]
 
 
 def show_rows(rows: pa.Table, settings: Settings) -> None:
@@ -37,6 +36,8 @@ def show_rows(rows: pa.Table, settings: Settings) -> None:
         out().print(_table(rows))
     elif settings.output is Output.JSON:
         sys.stdout.write(msgspec.json.encode(_listed(rows)).decode() + "\n")
+    elif settings.output is Output.PROMETHEUS:
+        raise UsageError("rows cannot be printed as prometheus", hint="`rookery status` prints that")
     else:
         if sys.stdout.isatty():
             raise UsageError(
@@ -66,14 +67,12 @@ def _listed(rows: pa.Table) -> list[dict[str, object]]:
     return rows.to_pylist()  # type: ignore[no-any-return]
 
 
-def _table(rows: pa.Table) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in rows.schema:
-        number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        table.add_column(visible(column.name), justify="right" if number else "left", no_wrap=True)
-    for row in _listed(rows):
-        table.add_row(*(Text(visible(_text(value))) for value in row.values()))
-    return table
+def _table(rows: pa.Table) -> FittedTable:
+    kinds = rows.schema.types
+    numbers = [at for at, kind in enumerate(kinds) if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
+    return table(
+        rows.schema.names, [[_text(value) for value in row.values()] for row in _listed(rows)], numbers
+    )
 
 
 def _text(value: object) -> str:

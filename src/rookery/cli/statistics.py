@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-from rich.table import Table
 from rich.text import Text
 
 from rookery.cli.render import as_text, plain, show, talk, visible
 from rookery.cli.settings import Conf, Master, settings_of
+from rookery.cli.tables import table
 from rookery.model import Sheet, SheetReport, UsageError
 
 Names = Annotated[
@@ -31,12 +31,7 @@ def sheets_text(report: SheetReport) -> RenderableType:
 def _sheet(sheet: Sheet) -> RenderableType:
     parts: list[RenderableType] = [Text(visible(sheet.title), "bold")]
     if sheet.header:
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-        for number, name in enumerate(sheet.header):
-            table.add_column(name, justify="right" if number in sheet.right else "left", no_wrap=True)
-        for row in sheet.rows:
-            table.add_row(*(Text(visible(cell)) for cell in row))
-        parts.append(table)
+        parts.append(table(sheet.header, sheet.rows, sheet.right))
     parts += [Text(visible(note), "dim") for note in sheet.notes]
     return Group(*parts)
 

@@ -45,7 +45,8 @@ class TableSummary:
     """What is known of a table, or of a part of it."""
 
     files: int
-    rows: int
+    rows: int  # of all files, deleted ones among them
+    files_with_deletes: int
     columns: tuple[ColumnSummary, ...]
 
 
@@ -74,6 +75,11 @@ class Known:
         """The rows of all files, deleted ones among them."""
         return int(pc.sum(self.zone_map.files["rows"]).as_py() or 0)
 
+    @property
+    def files_with_deletes(self) -> int:
+        """The files of which rows may be deleted."""
+        return int(pc.sum(pc.not_equal(self.zone_map.files["deletes"].fill_null(""), "")).as_py() or 0)
+
     def bounds(self, column: Field) -> ColumnBounds:
         """Return what manifests say of a column."""
         lacking = [number for number, part in enumerate(self.parts) if column.id in part.absent]
@@ -96,7 +102,7 @@ def summarize(
     if state is not None and wanted is None:
         known = replace(known, whole=None if live.removed else state.thetas, last=state.thetas)
     columns = [_column(known, field) for field in (*table.fields(snapshot), *groups)]
-    return TableSummary(len(known.zone_map), known.rows, tuple(columns))
+    return TableSummary(len(known.zone_map), known.rows, known.files_with_deletes, tuple(columns))
 
 
 def _parts(

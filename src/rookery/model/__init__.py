@@ -38,7 +38,7 @@ from rookery.model.predicate import (
     leaves_of,
     opaque_parts,
 )
-from rookery.model.report import Sheet, SheetReport, in_bytes, thousands
+from rookery.model.report import Sheet, SheetReport, in_bytes, percent, thousands
 from rookery.model.table import Field, Snapshot
 
 __all__ = [
@@ -85,6 +85,7 @@ __all__ = [
     "leaves_of",
     "no_column",
     "opaque_parts",
+    "percent",
     "quote_part",
     "split_name",
     "thousands",

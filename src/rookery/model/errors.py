@@ -12,6 +12,8 @@ class RookeryError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # which tracebacks show
 
     def __str__(self) -> str:
         return self.message

@@ -20,6 +20,26 @@ class Sheet:
     notes: tuple[str, ...] = ()
     right: frozenset[int] = field(default_factory=frozenset)  # columns of numbers
 
+    def __str__(self) -> str:
+        """The sheet as plain text.
+
+        >>> print(Sheet("t", ("name", "n"), (("a", "12"), ("bcde", "3")), right=frozenset({1})))
+        t
+        name   n
+        a     12
+        bcde   3
+        """
+        lines = [self.header, *self.rows] if self.header else []
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        laid_out = [
+            "  ".join(
+                cell.rjust(width) if number in self.right else cell.ljust(width)
+                for number, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+        return "\n".join((self.title, *laid_out, *self.notes))
+
     def html(self) -> str:
         """The sheet as HTML, for notebooks."""
         head = "".join(f"<th>{escape(name)}</th>" for name in self.header)
@@ -34,7 +54,7 @@ class Sheet:
 
 
 class SheetReport:
-    """A report that is drawn as sheets; notebooks show it as HTML."""
+    """A report that is drawn as sheets: as text by print, as HTML in notebooks."""
 
     __slots__ = ()
     has_findings = False
@@ -42,6 +62,9 @@ class SheetReport:
     def sheets(self) -> Sequence[Sheet]:
         """Lay the report out."""
         raise TypeError(f"{type(self).__name__} does not say how it looks")
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.sheets()))
 
     def _repr_html_(self) -> str:
         return "".join(sheet.html() for sheet in self.sheets())
@@ -54,6 +77,15 @@ def thousands(value: float | None) -> str:
     ('1,234,568', '–')
     """
     return "–" if value is None else f"{value:,.0f}"
+
+
+def percent(share: float) -> str:
+    """Say a share in percent; nothing but the whole is 100%.
+
+    >>> percent(0.5), percent(0.998), percent(1.0)
+    ('50%', '99%', '100%')
+    """
+    return f"{share:.0%}" if share >= 1 else f"{min(round(share * 100), 99)}%"
 
 
 def in_bytes(count: float | None) -> str:

@@ -26,6 +26,7 @@ from rookery.tables import load_table, open_catalog, resolve_table
 from rookery.tables.iceberg import IcebergTable
 from rookery.where.sql_text import parse_predicate
 
+_OPTIONS = ("table", "path", "catalog", "columns", "where", "time_zone", "snapshot")
 _TASK_BYTES = 64 << 20  # of files that one task reads
 
 
@@ -68,6 +69,9 @@ class RookeryDataSource(DataSource):
         return RookeryReader(table, store, snapshot, self._predicate(table, snapshot), schema.names)
 
     def _open(self) -> tuple[IcebergTable, Store]:
+        unknown = next((key for key in self.options if key.lower() not in _OPTIONS), None)
+        if unknown is not None:
+            raise UsageError(f"there is no option '{unknown}'", hint=f"options are {', '.join(_OPTIONS)}")
         text = self.options.get("table") or self.options.get("path")
         if not text:
             raise UsageError(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rookery.maintain.facts.sights import Sight
 from rookery.maintain.facts.staleness import Cause, Freshness, Staleness
 from rookery.maintain.policies.policy import Policy
+from rookery.model import percent
 
 
 def reasons(staleness: Staleness, sights: tuple[Sight, ...], policy: Policy) -> Iterator[str]:
@@ -27,7 +28,7 @@ def reasons(staleness: Staleness, sights: tuple[Sight, ...], policy: Policy) -> 
         if unseen:
             yield "files were rewritten, and Spark finds no statistics since"
         elif staleness.covered < 1:
-            yield f"files were rewritten, and statistics describe {staleness.covered:.0%} of rows"
+            yield f"files were rewritten, and statistics describe {percent(staleness.covered)} of rows"
     if Cause.SCHEMA in staleness.causes:
         yield "columns have come or changed their type since statistics were collected"
     if staleness.freshness is Freshness.CURRENT and unseen:

@@ -8,6 +8,7 @@ from rookery.maintain.facts.layout import Layout
 from rookery.maintain.facts.sights import Sight
 from rookery.maintain.facts.staleness import Freshness, Staleness
 from rookery.maintain.policies.policy import Policy
+from rookery.model import percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def _statistics(staleness: Staleness) -> Part:
         return Part("statistics", staleness.health, 0.35, "never collected")
     value = (staleness.health + staleness.covered) / 2
     changed = f"{staleness.changed_rows:,} rows changed since"
-    return Part("statistics", value, 0.35, f"{changed}, {staleness.covered:.0%} of rows described")
+    return Part("statistics", value, 0.35, f"{changed}, {percent(staleness.covered)} of rows described")
 
 
 def _sight(sights: tuple[Sight, ...]) -> Part:
