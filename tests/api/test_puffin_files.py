@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from rookery.api import puffin_files
+from rookery.api.blob_types import SUMMARIES
 from rookery.model import Estimate, FormatError, Outcome, StorageError, UsageError
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, Writer, open_puffin
+from rookery.sketch import blob_types
+from rookery.sketch.bitmap import BitmapBuilder
+from rookery.sketch.blob_types import BITMAP_V1, BLOOM_MATRIX_V1
+from rookery.sketch.bloom import BLOCK_SIZE, BloomFilter
+from rookery.sketch.bloom_matrix import BloomMatrix
 from rookery.storage import BytesSink
 from tests.samples import (
     DATA_FILE,
@@ -42,6 +49,25 @@ def test_inspect(sample: Path) -> None:
     assert unknown.summary is None
     assert [blob.number for blob in view.blobs] == [0, 1, 2]
     assert [blob.metadata.type for blob in view.blobs] == [THETA_V1, DELETION_VECTOR_V1, UNKNOWN_TYPE]
+
+
+def test_inspect_indexes(tmp_path: Path) -> None:
+    builder = BitmapBuilder("int", [3, 2])
+    builder.add(pa.array([5, 5, None], pa.int32()), 0, 0)
+    builder.cover(0)
+    (matrix,) = BloomMatrix.of({1: BloomFilter.from_bytes(bytes(4 * BLOCK_SIZE))}, 2, 0.01)
+    path = tmp_path / "segment.puffin"
+    with Writer(path) as writer:
+        writer.add(Blob(BITMAP_V1, builder.result().encode(), (1,), 7, 1))
+        writer.add(Blob(BLOOM_MATRIX_V1, matrix.encode(), (1,), 7, 1))
+    bitmap, bloom = (blob.summary for blob in puffin_files.inspect(path).blobs)
+    assert bitmap == {"files": 2, "covered": 1, "values": 1, "nulls": 1}
+    assert bloom == {"files": 2, "covered": 1, "blocks": 4, "false_positive_rate": 0.01}
+
+
+def test_every_blob_type_of_ours_has_a_summary() -> None:
+    ours = {value for name, value in vars(blob_types).items() if name.endswith("_V1")}
+    assert ours <= SUMMARIES.keys()
 
 
 def test_inspect_bytes_and_a_compressed_footer(tmp_path: Path) -> None:

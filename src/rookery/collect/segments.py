@@ -50,7 +50,7 @@ def write_groups(
         parts = [found] if found is not None else []
         if by_engine and group.fields:
             parts += _by_engine(spark, table, store, work, group, by_engine)
-        whole = _fitted(merge(parts), group, shared) if parts else Partial(group.number, {}, Costs())
+        whole = fold_shared(merge(parts), group, shared) if parts else Partial(group.number, {}, Costs())
         # Whether files that were not understood here have field ids is not known: a column to come may be in
         # them by its name.
         understood = bool(parts) and not by_engine
@@ -83,9 +83,9 @@ def _by_engine(
     return parts + ([run_engine(spark, table, work.snapshot, group, others)] if others else [])
 
 
-def _fitted(partial: Partial, group: plan.Group, shared: Set[tuple[int, int]]) -> Partial:
+def fold_shared(partial: Partial, group: plan.Group, shared: Set[tuple[int, int]]) -> Partial:
     """Fold the Bloom filters of files that several tasks have shared; the others are folded already."""
-    rates = {wanted.field.id: wanted.index.fpp for wanted in group.indexes}
+    rates = _rates(group)
     return replace(
         partial,
         blooms={
@@ -98,8 +98,13 @@ def _fitted(partial: Partial, group: plan.Group, shared: Set[tuple[int, int]]) -
     )
 
 
+def _rates(group: plan.Group) -> dict[int, float]:
+    """The false-positive rates of Bloom indexes; a column may have a bitmap as well, which has none."""
+    return {wanted.field.id: wanted.index.fpp for wanted in group.indexes if wanted.index.fpp}
+
+
 def _write(store: Store, work: Work, group: plan.Group, partial: Partial, last_column_id: int) -> Written:
-    rates = {wanted.field.id: wanted.index.fpp for wanted in group.indexes if wanted.index.fpp}
+    rates = _rates(group)
     count = group.files.num_rows
     blooms = {
         number: BloomMatrix.of(filters, count, rates[number]) for number, filters in partial.blooms.items()

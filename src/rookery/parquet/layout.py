@@ -124,11 +124,6 @@ class Chunk:
     bloom_filter_offset: int | None = None
     bloom_filter_length: int | None = None
 
-    @property
-    def path_in_schema(self) -> tuple[str, ...]:
-        """The leaf's path."""
-        return self.leaf.path
-
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:

@@ -7,7 +7,6 @@ nothing is known of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -171,9 +170,6 @@ def _whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     return array
-
-
-Compare = Callable[[Any, Any], Any]
 
 
 def mask(found: Any) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ METADATA_PROPERTY = "write.metadata.path"
 
 
 class IcebergTable:
-    """A table's metadata at the moment of loading; `refreshed` gives it as it is now."""
+    """A table's metadata at the moment of loading."""
 
     def __init__(self, name: TableName, table: Table) -> None:
         self.name = name
