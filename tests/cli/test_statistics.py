@@ -336,6 +336,29 @@ class TestStats:
         assert (ran.returncode, ran.stderr) == (0, "")
         assert f"{people}: 10 rows in 1 files, current" in ran.stdout
 
+    @pytest.mark.parametrize(
+        ("words", "code", "said"),
+        [
+            ([], 0, "nothing has changed, nothing was read"),
+            (["--dry-run"], 0, "0 of 1 files would be read"),
+            (["--dry-run", "--full"], 0, "1 of 1 files would be read"),
+            (["--full"], 2, "Spark needs Java"),
+        ],
+    )
+    def test_a_jvm_is_started_when_there_is_something_to_do(
+        self, people: str, rookery: Rookery, words: list[str], code: int, said: str
+    ) -> None:
+        rookery("analyze", people)
+        ran = subprocess.run(
+            [sys.executable, "-m", "rookery", "analyze", people, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "JAVA_HOME": "/nowhere", "PATH": "/nowhere"},
+        )
+        assert ran.returncode == code
+        assert said in ran.stdout + ran.stderr
+
 
 @pytest.fixture(scope="module")
 def events(spark: SparkSession, lake: Lake, shared_table: NewTable) -> str:

@@ -29,7 +29,6 @@ from rookery.model import (
 from rookery.store import State, Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.java_errors import translated
-from rookery.tables.iceberg.jvm import load_java_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -272,7 +271,7 @@ def _column_stats(
 
 
 def analyze(
-    spark: SparkSession,
+    spark: SparkSession | Callable[[], SparkSession],
     name: str,
     *,
     columns: Sequence[str] = (),
@@ -292,22 +291,28 @@ def analyze(
     Distinct values are counted for all columns, or for *columns*, less *exclude*, and for each group of
     columns in *together*. *histogram* and *top_k* name columns whose quantiles and most frequent values are
     kept, from all rows or from at most *sample* row groups a file; once asked for, they are kept current.
+    Where *spark* is a function that returns a session, it is called when there is something to do.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
     from rookery.collect.choose import Choice, choose
     from rookery.spark.live import check_jvm
 
-    check_jvm(spark)
+    if not callable(spark):
+        check_jvm(spark)
     loaded, store = (lake or connect()).open(name)
     if any(isinstance(names, str) for names in (columns, exclude, histogram, top_k, together, *together)):
         raise UsageError("columns are given as a list of names", hint='say columns=["a", "b"]')
-    if not dry_run:
-        load_java_table(spark, loaded.name)  # where statistics cannot be registered, nothing need be read
+
+    def session() -> SparkSession:
+        started = spark() if callable(spark) else spark
+        check_jvm(started)
+        return started
+
     groups = tuple(tuple(names) for names in together)
     choice = Choice(tuple(columns), tuple(exclude), groups, tuple(histogram), tuple(top_k), sample)
     run = partial(
         collect,
-        spark,
+        session,
         loaded,
         store,
         choice,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ from rich.text import Text
 from rookery.cli.render import as_text, plain, show, talk, visible
 from rookery.cli.settings import Conf, Master, settings_of
 from rookery.cli.tables import table
-from rookery.model import Sheet, SheetReport, UsageError
+from rookery.model import MachineError, Sheet, SheetReport, UsageError
 
 Names = Annotated[
     list[str], typer.Argument(metavar="TABLE…", help="Tables by name, or patterns such as 'db.*'.")
@@ -88,7 +89,7 @@ def analyze(
     settings = settings_of(context)
     lake = settings.lake()
     names = list(dict.fromkeys(name for pattern in tables for name in lake.find(pattern)))
-    spark = lake.spark(master=master, conf=pairs(conf or []))
+    spark = cache(partial(lake.spark, master=master, conf=pairs(conf or [])))
     done: list[SheetReport] = []
     failed: list[str] = []
     for name in names:
@@ -110,7 +111,8 @@ def analyze(
                     progress=progress,
                 )
             except Exception as error:  # what is wrong with one table does not stop the next
-                if len(names) == 1:
+                never_started = isinstance(error, MachineError) and not spark.cache_info().currsize
+                if len(names) == 1 or never_started:
                     raise
                 said = as_rookery(error, f"analyze of {name}").message
                 failed.append(f"{name}: {said}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from rookery.collect.work import Costs
 from rookery.model import Field
 from rookery.store import State, Store
 from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.jvm import load_java_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +45,7 @@ class Outcome:
 
 
 def analyze(
-    spark: SparkSession,
+    session: Callable[[], SparkSession],
     table: IcebergTable,
     store: Store,
     choice: Choice = EVERYTHING,
@@ -54,7 +55,10 @@ def analyze(
     dry_run: bool = False,
     progress: Progress = silent,
 ) -> Outcome:
-    """Bring a table's statistics up to date; only files that no state describes are read."""
+    """Bring a table's statistics up to date; only files that no state describes are read.
+
+    The session is asked for when there is something to do.
+    """
     started = time.perf_counter()
     snapshot = table.snapshot(snapshot_id)
     if snapshot is None:
@@ -66,11 +70,13 @@ def analyze(
     state, costs, rows_read, committed = work.state, Costs(), 0, False
     if not dry_run:
         if differs(work, wants):
+            spark = session()
+            load_java_table(spark, table.name)  # where nothing can be registered, nothing need be read
             state, costs, rows_read = _collect(spark, table, store, work, wants, progress)
         assert state is not None
         something = any(registrable(table, snapshot, state).values())
         if (costs.files and something) or not is_registered(table, snapshot, state):
-            register(spark, table, snapshot, state, store.io_properties)
+            register(session(), table, snapshot, state, store.io_properties)
             committed = True
             store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
     return Outcome(

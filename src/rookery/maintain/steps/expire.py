@@ -170,7 +170,7 @@ def run(look: Look, planned: Plan) -> Ran:
     subject, notes = look.subject, tuple[str, ...]()
     spark = subject.spark()
     if planned.details["statistics_first"]:
-        analyze(spark, look.survey.table, look.survey.store, choice_of(look))
+        analyze(subject.spark, look.survey.table, look.survey.store, choice_of(look))
         notes = ("the statistics of the current snapshot were registered first",)
     older_than, keep_last = Moment(planned.details["older_than"]), planned.details["keep_last"]
     if look.not_rewritable:

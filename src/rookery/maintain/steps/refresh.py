@@ -119,7 +119,7 @@ def run(look: Look, planned: Plan) -> Ran:
             declare(table, store, kind, column)
         except UsageError as error:  # a bitmap of too many values: the rest is worth having all the same
             notes.append(f"no {kind} index on {column}: {error}")
-    outcome = analyze(look.subject.spark(), table, store, choice_of(look))
+    outcome = analyze(look.subject.spark, table, store, choice_of(look))
     return Ran(outcome.files_to_read, outcome.bytes_to_read, tuple(notes))
 
 
