@@ -27,11 +27,11 @@ class Size:
     """How much is asked of a case."""
 
     tables: int = 3
-    predicates: int = 75  # of each table
-    earlier: int = 15  # of an earlier snapshot of each
-    by_spark: int = 8  # of each table, in every way
+    predicates: int = 110  # of each table
+    earlier: int = 20  # of an earlier snapshot of each
+    by_spark: int = 5  # of each table, in every way
     unread: int = 20  # of a table with types that Spark has not
-    queries: int = 26
+    queries: int = 22
     source_queries: int = 1  # over the data source, which take longest
 
 
