@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -41,8 +41,8 @@ def lake(rest: RestServer) -> Lake:
 
 
 @pytest.fixture
-def handle(lake: Lake, s3: S3Server) -> TableHandle:
-    """A table with rows and a declared index, which needs a state."""
+def handle(lake: Lake, s3: S3Server) -> Iterator[TableHandle]:
+    """A table with rows and a declared index, which needs a state. Some are broken, so it is dropped."""
     lake.catalog.create_namespace_if_not_exists("db")
     name = f"db.t{uuid.uuid4().hex[:10]}"
     lake.catalog.create_table(name, ROWS.schema).append(ROWS)
@@ -50,7 +50,8 @@ def handle(lake: Lake, s3: S3Server) -> TableHandle:
     handle.add_index("bloom", "id")
     forget()
     s3.requests.clear()
-    return handle
+    yield handle
+    lake.catalog.drop_table(name)
 
 
 def _in_config(rest: RestServer, properties: dict[str, str]) -> None:

@@ -27,6 +27,7 @@ from rookery.model import (
     thousands,
 )
 from rookery.store import State, Store
+from rookery.store.usable import from_best_state
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.java_errors import translated
 
@@ -203,22 +204,18 @@ def stats(
         return StatsReport(name, None, None, None, partition, 0, 0, 0, ())
     ancestors = [ancestor.id for ancestor in table.ancestors(current)]
     wanted = partition_test(table, partition) if partition else None
-    state, summary = _known(table, store, current, ancestors, wanted)
+    state, summary = _known(table, store, current, wanted)
     return _stats_report(name, current, ancestors, state, summary, partition)
 
 
 def _known(
-    table: IcebergTable, store: Store, snapshot: Snapshot, ancestors: Sequence[int], wanted: FileTest | None
+    table: IcebergTable, store: Store, snapshot: Snapshot, wanted: FileTest | None
 ) -> tuple[State | None, TableSummary]:
-    """Return the best state whose parts can all be read, and what it says; what is damaged is passed over."""
-    for _, state in store.newest(ancestors):
-        if state.index.table_uuid != str(table.table.metadata.table_uuid):
-            continue  # of an earlier table of that name
-        try:
-            return state, summarize(table, store, snapshot, state, wanted)
-        except FormatError as error:
-            log.warning("a state is passed over, analyze will mend it: %s", error)
-    return None, summarize(table, store, snapshot, None, wanted)
+    """Return the best state whose parts can all be read, and what it says."""
+    found = from_best_state(
+        table, store, snapshot, lambda state: (state, summarize(table, store, snapshot, state, wanted))
+    )
+    return found or (None, summarize(table, store, snapshot, None, wanted))
 
 
 def _stats_report(

@@ -9,6 +9,7 @@ from rookery.model import Field, Snapshot, UsageError, column_named, thousands
 from rookery.prune.forms import SUPPORTED
 from rookery.sketch.typing import base_type
 from rookery.store import FILES_SCHEMA, Declared, Index, IndexKind, State, StateIndex, Store
+from rookery.store.usable import from_best_state
 from rookery.tables.iceberg import IcebergTable
 
 DEFAULT_FPP = 0.001
@@ -83,12 +84,7 @@ def declared_on(table: IcebergTable, store: Store) -> Declared:
 
 def newest_state(table: IcebergTable, store: Store) -> State | None:
     """Return the state that describes a table best."""
-    current = table.snapshot()
-    ancestors = [ancestor.id for ancestor in table.ancestors(current)] if current is not None else []
-    for _, state in store.newest(ancestors):
-        if state.index.table_uuid == str(table.table.metadata.table_uuid):
-            return state
-    return None
+    return from_best_state(table, store, table.snapshot(), lambda state: state)
 
 
 def _write(table: IcebergTable, store: Store, state: State | None, declared: Declared) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,13 +12,12 @@ from rookery.collect import plan
 from rookery.collect.choose import declared_groups
 from rookery.collect.readable import skipped_files, unreadable
 from rookery.collect.rows import RowWants
-from rookery.model import UNUSABLE_FILE, Field, Snapshot
+from rookery.model import Field, Snapshot
 from rookery.sketch import MAX_THETA, K, ThetaSketch, union
 from rookery.store import Declared, Index, RowIndex, State, Store
 from rookery.store.live import Live, live_files
+from rookery.store.usable import from_best_state
 from rookery.tables.iceberg import IcebergTable
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +42,19 @@ def prepare(
 
     Whether it is built upon or not, what a state has declared (column groups, row statistics) stays declared.
     """
-    preferred = [ancestor.id for ancestor in table.ancestors(snapshot)]
     declared: RowIndex | None = None
     indexes = store.declared(str(table.table.metadata.table_uuid)).typed(table.fields(snapshot))
-    for _, state in store.newest(preferred):
-        if state.index.table_uuid != str(table.table.metadata.table_uuid):
-            continue
+
+    def build(state: State) -> Work | None:
+        nonlocal fields, declared
         known = declared_groups(state, table.fields(snapshot))
         fields = (*fields, *(group for group in known if group not in fields))
         declared = declared or state.index.rows
-        if full:
-            break
-        try:
-            return _build_upon(table, store, snapshot, fields, indexes, state)
-        except UNUSABLE_FILE as error:
-            log.warning("a state is passed over: %s", error)
+        return None if full else _build_upon(table, store, snapshot, fields, indexes, state)
+
+    work = from_best_state(table, store, snapshot, build)
+    if work is not None:
+        return work
     live = live_files(table, snapshot, None, decode_all=True)
     wanted = _columns_of(indexes.indexes, table.fields(snapshot))
     unable = unreadable(table.fields(snapshot))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,16 +13,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyiceberg.partitioning import PartitionSpec
 
-from rookery.model import UNUSABLE_FILE, Snapshot
+from rookery.model import Snapshot
 from rookery.prune.fileset import FileSet
 from rookery.store import State, Store
 from rookery.store.live import live_files
+from rookery.store.usable import from_best_state
 from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable, read_files
 from rookery.tables.iceberg.deletes import deletes_by_file
 from rookery.tables.iceberg.files import IDENTITY
 from rookery.tables.iceberg.manifest_list import Manifest
-
-log = logging.getLogger(__name__)
 
 POSITION, EQUALITY = 1, 2  # contents of delete files; a deletion vector is a position delete in Puffin
 PUFFIN = "puffin"
@@ -99,15 +97,12 @@ def survey(table: IcebergTable, store: Store) -> Survey:
 
 
 def _described(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
-    preferred = [ancestor.id for ancestor in table.ancestors(snapshot)]
-    uuid = str(table.table.metadata.table_uuid)
-    for _, state in store.newest(preferred):
-        if state.index.table_uuid != uuid:
-            continue
-        try:
-            return FileSet(store, state, live_files(table, snapshot, state, decode_all=False))
-        except (*UNUSABLE_FILE, pa.ArrowException, KeyError, ValueError) as error:
-            log.warning("a state is passed over, analyze will mend it: %s", error)
+    def described_by(state: State) -> FileSet:
+        return FileSet(store, state, live_files(table, snapshot, state, decode_all=False))
+
+    found = from_best_state(table, store, snapshot, described_by)
+    if found is not None:
+        return found
     return FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
 
 
