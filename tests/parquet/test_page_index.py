@@ -119,7 +119,7 @@ def test_statistics_are_those_of_arrow() -> None:
             assert value_of(chunk, statistics.min_value) == stored(theirs.statistics.min)
             assert value_of(chunk, statistics.max_value) == stored(theirs.statistics.max)
             assert chunk.uncompressed_size == theirs.total_uncompressed_size
-            assert ".".join(chunk.path_in_schema) == theirs.path_in_schema
+            assert ".".join(chunk.leaf.path) == theirs.path_in_schema
             assert len(chunk.encodings) == len(theirs.encodings)
 
 
