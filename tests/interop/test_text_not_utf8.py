@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import rookery
 from rookery.api.lake import Lake
 from rookery.api.spread import TopValue
 from rookery.cli.app import run
+from rookery.model.text import decodable
 from tests.lakehouse import tables
 
 if TYPE_CHECKING:
@@ -65,3 +68,20 @@ def test_rows_are_found(spark: SparkSession, lake: Lake, name: str, where: str) 
 def test_as_the_key_of_a_join(spark: SparkSession, lake: Lake, name: str) -> None:
     text = f"SELECT a.k FROM {name} a JOIN {name} b ON a.s = b.s WHERE b.k IN (3, 4)"
     assert sorted(row.k for row in rookery.sql(spark, text, lake).collect()) == [3, 4]
+
+
+def test_slices_of_nested_text() -> None:
+    text = pa.Array.from_buffers(
+        pa.string(), 3, [None, pa.py_buffer(struct.pack("<4i", 0, 2, 4, 5)), pa.py_buffer(b"\xffaokz")]
+    )
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 3, 3], pa.int32()), text)
+    with_null = pa.concat_arrays([lists, pa.array([None], lists.type), lists])
+    expected = [["\\xffa"], ["ok", "z"], [], None, ["\\xffa"], ["ok", "z"], []]
+    maps = pa.MapArray.from_arrays(pa.array([0, 1, 3], pa.int32()), text, text)
+    for start in range(3):
+        assert decodable(with_null[start:]).to_pylist() == expected[start:]
+    assert decodable(maps[:1]).to_pylist() == [[("\\xffa", "\\xffa")]]
+    assert decodable(pa.StructArray.from_arrays([text], ["a"])[:2]).to_pylist() == [
+        {"a": "\\xffa"},
+        {"a": "ok"},
+    ]

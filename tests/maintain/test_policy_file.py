@@ -423,11 +423,11 @@ class TestBad:
         assert "\n" not in caught.value.message
 
     def test_not_utf_8(self) -> None:
-        with pytest.raises(UsageError, match=r"^rookery.yaml:2: this is not UTF-8"):
+        with pytest.raises(UsageError, match=r"^rookery.yaml:2: this is not UTF-8\nhint: [^\n]+$"):
             load(b"rules:\n- table: a.\xff\n")
 
     def test_missing(self) -> None:
-        with pytest.raises(UsageError, match=r"^none.yaml: there is no policy file"):
+        with pytest.raises(UsageError, match=r"^none.yaml: there is no policy file\nhint: [^\n]+$"):
             load_policies("none.yaml")
 
     def test_a_folder(self, folder: Path) -> None:

@@ -90,7 +90,7 @@ def test_data_by_another_name_of_the_folder(place: Place, form: str) -> None:
     assert not stray.exists()
 
 
-@pytest.mark.parametrize("form", FORMS[::2])
+@pytest.mark.parametrize("form", FORMS)
 def test_a_location_that_was_set_anew_by_another_name(place: Place, form: str) -> None:
     (place.real / "x").mkdir()
     name = place.create(form.format(real=place.real, alias=place.alias))

@@ -128,8 +128,9 @@ def a_file(lake: Lake, name: str) -> Path:
     return Path(local_path(sorted(paths)[0]))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_maintain_during_a_rewrite(
-    spark: SparkSession, lake: Lake, new_table: NewTable, rookery_home: Path, tmp_path: Path
+    spark: SparkSession, lake: Lake, new_table: NewTable, rookery_home: Path, tmp_path: Path, number: int
 ) -> None:
     """The step is recorded as stopped, the lease is given back, and the other table is not begun."""
     names = sorted(filled(spark, new_table) for _ in range(2))
@@ -139,10 +140,10 @@ def test_maintain_during_a_rewrite(
     words = ["maintain", *names, "--policy", str(policy), "--history", history, *SMALL]
     with held_up(a_file(lake, names[0])) as pipe, running(words, rookery_home) as command:
         os_end = command.until_it_reads(pipe)
-        command.signal(signal.SIGTERM)
+        command.signal(number)
         code, out, said = command.ended()
         os.close(os_end)
-    assert (code, out) == (128 + signal.SIGTERM, "")
+    assert (code, out) == (128 + number, "")
     assert said == [names[0], "error: interrupted"]
     (run,) = History(history).runs()
     assert (run.table, run.outcome) == (names[0], Outcome.STOPPED)

@@ -37,7 +37,7 @@ def main(table: str, uri: str, warehouse: str) -> None:
         "spark.driver.memory": "512m",
         "spark.sql.shuffle.partitions": "3",
     }
-    builder = SparkSession.builder.master("local-cluster[1,2,1024]").appName("mine")
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("mine")
     quick = {f"spark.{where}.extraJavaOptions": QUICK for where in ("driver", "executor")}  # Spark adds to it
     for key, value in (mine | quick).items():
         builder = builder.config(key, value)

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rookery.api.lake import Lake, connect
@@ -300,6 +300,7 @@ def analyze(
     if any(isinstance(names, str) for names in (columns, exclude, histogram, top_k, together, *together)):
         raise UsageError("columns are given as a list of names", hint='say columns=["a", "b"]')
 
+    @cache
     def session() -> SparkSession:
         started = spark() if callable(spark) else spark
         check_jvm(started)

@@ -51,7 +51,7 @@ class RootGroup(TyperGroup):
             raise InterruptedCommand(error.args[0] if error.args else signal.SIGINT) from error
 
 
-class InterruptedCommand(Exception):  # noqa: N818  # no error: a signal has ended the command
+class InterruptedCommand(BaseException):  # no error, which handlers of errors would take it for
     """A signal, by its number, has ended the command."""
 
 
@@ -176,8 +176,6 @@ def _run(words: list[str]) -> int:
         return _fail(error.message, error.hint)
     except typer.Abort:
         return _fail("stopped", None)
-    except InterruptedCommand:
-        raise
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
         return 1

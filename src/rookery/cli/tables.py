@@ -51,7 +51,7 @@ def fitted(natural: Sequence[int], right: Collection[int], room: int) -> list[di
     >>> fitted([10, 20, 20, 20], {1, 2, 3}, 55)
     [{0: 10, 1: 20, 2: 20}, {0: 10, 3: 20}]
     """
-    widths = dict(enumerate(natural))
+    widths = {number: width if number in right else min(width, room) for number, width in enumerate(natural)}
     texts = [number for number in widths if number not in right]
     while sum(widths.values()) > room:
         widest = max(texts, key=lambda number: widths[number], default=None)

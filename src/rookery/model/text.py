@@ -23,6 +23,7 @@ def _mended(array: pa.Array, errors: str) -> pa.Array:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         raw = array.cast(pa.large_binary())
         return pa.array([None if one is None else one.decode(errors=errors) for one in raw.to_pylist()], kind)
+    array = pa.concat_arrays([array, array[:0]])  # Arrow makes no lists with nulls of a slice of offsets
     mask = array.is_null()
     if pa.types.is_struct(kind):
         parts = [decodable(array.field(place), errors) for place in range(kind.num_fields)]

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+import pyarrow as pa
+
 from rookery.model import UNUSABLE_FILE, RookeryError, Snapshot
 from rookery.store.state import State
 from rookery.store.store import Store
@@ -29,7 +31,7 @@ def from_best_state(
             continue
         try:
             return make(state)
-        except (RookeryError, KeyError, ValueError) as error:  # errors of Arrow are among the latter two
+        except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
             if isinstance(error, RookeryError) and not isinstance(error, UNUSABLE_FILE):
                 raise
             log.warning("a state is passed over, the next analyze replaces it: %s", error)

@@ -16,7 +16,7 @@ from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
 from rookery.maintain.survey import survey
 from rookery.maintain.words import counted
 from rookery.model import StorageError
-from rookery.storage import Listed, list_folder
+from rookery.storage import Listed
 
 NAME = "clean up"
 
@@ -48,10 +48,7 @@ def _garbage(look: Look) -> dict[str, int]:
     """The states and segments that may go, with their sizes."""
     table, store = look.survey.table, look.survey.store
     names = store.garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
-    if not names:
-        return {}
-    listed = list_folder(store.location, store.io_properties, recursive=False)
-    sizes = {file.name: file.size for file in listed}
+    sizes = store.listing() if names else {}
     return {name: sizes.get(name, 0) for name in names}
 
 
