@@ -23,8 +23,8 @@ import rookery
 from benchmarks.harness import Effort
 from rookery.api.lake import Lake
 from rookery.api.table import TableHandle
-from rookery.prune.kept import forget as forget_kept
-from rookery.storage import LocalSource, local_path
+from rookery.io import LocalSource, local_path
+from rookery.prune.cache import forget as forget_kept
 from rookery.tables import CatalogConfig
 from rookery.tables.catalogs import HOME_VARIABLE, embedded
 

@@ -14,9 +14,9 @@ from pyiceberg.table.puffin import PuffinFile
 from pyroaring import BitMap64
 
 from benchmarks.harness import Effort, Row, compare
+from rookery.io import BytesSink
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, DeletionVector, Reader, Writer, open_puffin
 from rookery.puffin.deletion_vector import VECTOR_OFFSET
-from rookery.storage import BytesSink
 
 TITLE = "Puffin files"
 CRC_SIZE = 4

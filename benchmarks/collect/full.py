@@ -10,8 +10,8 @@ import rookery
 from benchmarks.collect.data import lineitem
 from benchmarks.harness import Effort, Measure, Row, compare
 from benchmarks.lake import CATALOG, Bench, sizes
+from rookery.io import local_path
 from rookery.sketch import K
-from rookery.storage import local_path
 
 FILES = 24
 CHECKED = ("l_orderkey", "l_partkey", "l_extendedprice", "l_shipdate", "l_comment")

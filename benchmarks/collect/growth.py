@@ -12,7 +12,7 @@ from benchmarks.collect.data import SMALL_ROWS, append_copy, append_small, linei
 from benchmarks.harness import Effort, Measure, Row
 from benchmarks.lake import Bench, counted
 from rookery.api.statistics import AnalyzeReport
-from rookery.storage import local_path
+from rookery.io import local_path
 
 COUNTS = (24, 240, 2_400)
 MANY = 240

@@ -21,8 +21,9 @@ import rookery
 from benchmarks.collect.data import wide_table
 from benchmarks.harness import Effort, Measure
 from benchmarks.lake import Bench, beside, forget, open_bench, resident
-from rookery.collect import run, work
+from rookery.collect import run
 from rookery.collect.plan import Task
+from rookery.collect.task import Costs, Partial
 from rookery.sketch import InvertedTheta, K
 
 FILES = 50_000
@@ -46,7 +47,7 @@ def rows(bench: Bench, effort: Effort) -> Iterator[Measure]:
     yield Measure("the same run's time", data, found["seconds"], "s")
 
 
-def made_up(task: Task, io_properties: Mapping[str, str]) -> work.Partial:
+def made_up(task: Task, io_properties: Mapping[str, str]) -> Partial:
     """What reading a task's files would find in columns of many distinct values."""
     random = np.random.default_rng(task.files[0].ordinal)
     thetas = {}
@@ -59,7 +60,7 @@ def made_up(task: Task, io_properties: Mapping[str, str]) -> work.Partial:
             bits[np.arange(len(hashes)), random.integers(0, task.group_size, len(hashes))] = True
         packed = np.packbits(bits, axis=1, bitorder="little")
         thetas[column.id] = InvertedTheta(hashes, packed, 1 << 52, task.group_size)
-    return work.Partial(task.group, thetas, work.Costs(files=len(task.files)))
+    return Partial(task.group, thetas, Costs(files=len(task.files)))
 
 
 def main() -> None:

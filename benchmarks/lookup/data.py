@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.harness import Effort
 from benchmarks.lake import CATALOG, Bench, sizes
 from rookery.api.table import TableHandle
-from rookery.storage import local_path
+from rookery.io import local_path
 
 FILES = 400
 ROWS = 50_000

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import Effort, Measure
 from benchmarks.lookup.data import FPP, Lookup
+from rookery.io import local_path
 from rookery.prune.fileset import file_set
 from rookery.sketch.bloom import BloomFilter
 from rookery.sketch.xxh64 import hash_bytes
-from rookery.storage import local_path
 
 PROBES = 1_000_000
 SAMPLE = 16

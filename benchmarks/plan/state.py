@@ -8,19 +8,19 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.lake import Bench, beside, forget, forget_all, is_known
-from rookery.sketch import MAX_FILES, InvertedTheta, ThetaSketch
-from rookery.sketch.inverted import bit_width
-from rookery.store import (
+from rookery.sidecar import (
     FILES_SCHEMA,
     Contents,
     SegmentEntry,
     State,
-    StateIndex,
+    StateHeader,
     Store,
     ZoneMap,
     write_segment,
 )
-from rookery.store.live import file_keys, live_files
+from rookery.sidecar.live import file_keys, live_files
+from rookery.sketch import MAX_FILES, InvertedTheta, ThetaSketch
+from rookery.sketch.inverted import bit_width
 from rookery.tables.iceberg import IcebergTable
 
 HASHES = 64  # of a column in a segment: its footer is as long as if there were thousands
@@ -47,7 +47,7 @@ def describe(bench: Bench, name: str, thetas: Mapping[int, ThetaSketch] | None =
         files = live.decoded.slice(start, MAX_FILES)
         entries.append(_segment(table, store, files, number))
         parts.append(_rows(files, live.decoded_manifests[start : start + MAX_FILES], number))
-    index = StateIndex(
+    index = StateHeader(
         str(table.table.metadata.table_uuid),
         current.id,
         current.sequence_number,

@@ -15,7 +15,7 @@ from rookery.api.lake import Lake
 from rookery.api.status import status
 from rookery.maintain.policies.policy import DEFAULT
 from rookery.maintain.status import table_status
-from rookery.store import Store
+from rookery.sidecar import Store
 
 
 def status_all(lake: Lake, name: str) -> None:

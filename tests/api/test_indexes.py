@@ -14,8 +14,8 @@ import rookery
 from rookery.api.lake import Lake
 from rookery.cli.app import run
 from rookery.model import UsageError
+from rookery.sidecar import FILES_SCHEMA, State, StateHeader
 from rookery.sketch import ThetaSketch
-from rookery.store import FILES_SCHEMA, State, StateIndex
 
 SCHEMA = pa.schema(
     [
@@ -94,7 +94,7 @@ def test_too_many_values_for_a_bitmap(lake: Lake, name: str) -> None:
     """As far as statistics know; the hint says what serves instead."""
     table, store = rookery.table(name, lake).load()
     numbers = np.sort(np.random.default_rng(1).choice(2**40, 1500, replace=False)).astype(np.uint64)
-    index = StateIndex(str(table.table.metadata.table_uuid), 1, 1, 0, 9, (), (), (), {1: "long"})
+    index = StateHeader(str(table.table.metadata.table_uuid), 1, 1, 0, 9, (), (), (), {1: "long"})
     store.write_state(State(index, FILES_SCHEMA.empty_table(), {1: ThetaSketch(numbers)}))
     with pytest.raises(UsageError, match="about 1,500 distinct values, too many for a bitmap") as caught:
         rookery.table(name, lake).add_index("bitmap", "id")

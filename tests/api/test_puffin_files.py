@@ -9,6 +9,7 @@ import pytest
 
 from rookery.api import puffin_files
 from rookery.api.blob_types import SUMMARIES
+from rookery.io import BytesSink
 from rookery.model import Estimate, FormatError, Outcome, StorageError, UsageError
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, Writer, open_puffin
 from rookery.sketch import blob_types
@@ -16,7 +17,6 @@ from rookery.sketch.bitmap import BitmapBuilder
 from rookery.sketch.blob_types import BITMAP_V1, BLOOM_MATRIX_V1
 from rookery.sketch.bloom import BLOCK_SIZE, BloomFilter
 from rookery.sketch.bloom_matrix import BloomMatrix
-from rookery.storage import BytesSink
 from tests.samples import (
     DATA_FILE,
     UNKNOWN_PAYLOAD,

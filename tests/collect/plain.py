@@ -13,14 +13,14 @@ from rookery.api.explain import ExplainReport, explain
 from rookery.api.indexes import IndexReport, add_index, list_indexes
 from rookery.api.where import bind
 from rookery.collect.choose import Choice, choose
+from rookery.collect.distributions import DistributionSketches
 from rookery.collect.keep import keep
-from rookery.collect.prepare import Work, prepare
+from rookery.collect.prepare import AnalyzePlan, prepare
 from rookery.collect.progress import silent
-from rookery.collect.rows import RowSketches
 from rookery.collect.segments import Written, write_groups
 from rookery.model import Snapshot, TableName
 from rookery.read.rows import count_rows, read_table
-from rookery.store import State, Store
+from rookery.sidecar import State, Store
 from rookery.tables.iceberg import IcebergTable
 
 NO_SPARK = cast(Any, SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2)))
@@ -55,17 +55,17 @@ class PlainTable:
     def indexes(self) -> IndexReport:
         return list_indexes(self.load(), self.store)
 
-    def prepared(self, *columns: str, full: bool = False) -> Work:
+    def prepared(self, *columns: str, full: bool = False) -> AnalyzePlan:
         table, snapshot = self.load(), self.snapshot()
         fields, _ = choose(table.fields(snapshot), Choice(columns=columns) if columns else Choice())
         return prepare(table, self.store, snapshot, fields, full)
 
-    def written(self, work: Work) -> list[Written]:
+    def written(self, work: AnalyzePlan) -> list[Written]:
         return write_groups(NO_SPARK, self.load(), self.store, work, silent)
 
     def analyse(self, *columns: str, full: bool = False) -> State:
         work = self.prepared(*columns, full=full)
-        return keep(self.load(), self.store, work, self.written(work), (None, RowSketches()))
+        return keep(self.load(), self.store, work, self.written(work), (None, DistributionSketches()))
 
     def read(self, where: str, table: IcebergTable | None = None) -> list[dict[str, Any]]:
         table = table or self.load()

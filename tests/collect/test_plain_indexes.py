@@ -11,14 +11,14 @@ import pytest
 from pyiceberg.types import LongType
 
 from rookery.collect import plan
+from rookery.collect.distributions import DistributionSketches
 from rookery.collect.keep import keep
-from rookery.collect.rows import RowSketches
-from rookery.prune.kept import forget
-from rookery.store import Index, IndexKind
+from rookery.prune.cache import forget
+from rookery.sidecar import Index, IndexKind
 from tests.collect.plain import PlainTable
 
 SCHEMA = pa.schema([("id", pa.int32()), ("word", pa.string())])
-NO_ROWS = (None, RowSketches())
+NO_ROWS = (None, DistributionSketches())
 
 
 def file_rows(start: int, end: int) -> pa.Table:
@@ -84,7 +84,7 @@ def test_a_promoted_column(table: PlainTable) -> None:
         update.update_column("id", LongType())
     assert table.read("id = 33") == [{"id": 33, "word": "w3"}]
     state = table.analyse()
-    assert state.index.indexes == (Index(IndexKind.BLOOM, 1, "long", 0.001),)
+    assert state.header.indexes == (Index(IndexKind.BLOOM, 1, "long", 0.001),)
     assert covers_all(table)
     forget()
     for number in (0, 33, 79):
@@ -124,7 +124,7 @@ def test_dropped_while_an_analysis_runs(table: PlainTable) -> None:
     drop_index(table.load(), table.store, "bloom", "id")
     keep(table.load(), table.store, work, table.written(work), NO_ROWS)
     assert declared(table) == set()
-    assert table.analyse().index.indexes == ()
+    assert table.analyse().header.indexes == ()
 
 
 def test_two_analyses_of_one_base(table: PlainTable) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from rookery.collect.plan import Group, IndexColumn
 from rookery.collect.segments import fold_shared
-from rookery.collect.work import Costs, Partial
+from rookery.collect.task import Costs, Partial
 from rookery.model import Field
+from rookery.sidecar.state import Index, IndexKind
 from rookery.sketch.bloom import BLOCK_SIZE, BloomFilter
-from rookery.store.state import Index, IndexKind
 
 FIELD = Field(1, "k", "long")
 BLOOM = IndexColumn(Index(IndexKind.BLOOM, 1, "long", 0.01), FIELD)

@@ -24,7 +24,7 @@ from rookery.model import Predicate, Snapshot, StorageError, UsageError, opaque_
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.read.rows import read_table
-from rookery.store import Store
+from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 from tests.differential.columns import Column
 from tests.differential.history import Version

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import rookery
 from rookery.api.statistics import ColumnStats
 from rookery.api.values import plain
-from rookery.sketch.typing import base_type
+from rookery.model.type_names import base_type
 from tests.differential.history import History
 from tests.differential.tally import Tally
 from tests.differential.truth import Copy

@@ -13,7 +13,7 @@ from typing import Any
 from pyiceberg import expressions as ice
 
 from rookery.model import Value
-from rookery.sketch.typing import base_type
+from rookery.model.type_names import base_type
 from tests.differential.columns import Column, Path, paths, quoted
 from tests.prune import typed
 

@@ -6,7 +6,7 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
-from rookery.sketch.typing import base_type
+from rookery.model.type_names import base_type
 from tests.differential.columns import Column, Path, leaf, make, paths, quoted
 from tests.differential.history import History
 

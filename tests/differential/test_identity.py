@@ -15,9 +15,9 @@ import pytest
 
 import rookery
 from rookery.model import RookeryError
-from rookery.prune import kept
-from rookery.store import FILES_SCHEMA, State, Store
-from rookery.store.state import write_state
+from rookery.prune import cache
+from rookery.sidecar import FILES_SCHEMA, State, Store
+from rookery.sidecar.state import write_state
 from tests.differential.conftest import Check
 from tests.differential.test_directed import delete_equal, snapshot
 from tests.differential.world import World
@@ -243,7 +243,7 @@ def test_a_state_that_knows_files_by_their_names(
     for written, state in list(store.newest([])):
         (Path(store.location.removeprefix("file:")) / written).unlink()
         write_state(store.path(written), as_version_1(store, state), store.io_properties)
-    kept.forget()
+    cache.forget()
     world.spark.sql(f"DELETE FROM {name}")
     write(tmp_path / "in", 50_000, "n")
     add(world, name, tmp_path / "in")
@@ -264,19 +264,19 @@ def test_a_state_that_knows_files_by_their_names(
 def as_version_1(store: Store, state: State) -> State:
     """The same state as it was written before files were known by more than path and deletes."""
     keys = {}
-    for number, entry in enumerate(state.index.segments):
+    for number, entry in enumerate(state.header.segments):
         with store.open_segment(entry) as segment:
             for ordinal, file in enumerate(segment.files.to_pylist()):
                 text = f"{file['path']}\0{file['deletes']}".encode()
                 keys[number, ordinal] = hashlib.blake2b(text, digest_size=16).digest()
     places = zip(state.files["segment"].to_pylist(), state.files["ordinal"].to_pylist(), strict=True)
     old = pa.array([keys[place] for place in places], pa.binary(16))
-    index = replace(
-        state.index,
-        data_manifests=tuple(each.split("#")[0] for each in state.index.data_manifests),
+    header = replace(
+        state.header,
+        data_manifests=tuple(each.split("#")[0] for each in state.header.data_manifests),
         version=1,
     )
-    return replace(state, index=index, files=state.files.set_column(0, FILES_SCHEMA.field("key"), old))
+    return replace(state, header=header, files=state.files.set_column(0, FILES_SCHEMA.field("key"), old))
 
 
 @pytest.mark.parametrize("stated", [ROWS - 1, ROWS])

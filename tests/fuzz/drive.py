@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rookery.api.blob_types import CHECKS
+from rookery.io import BytesSource
 from rookery.model import FormatError, Place, RookeryError
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, DeletionVector, Limits, open_puffin
 from rookery.puffin.verify import verify
 from rookery.sketch import ThetaSketch
-from rookery.storage import BytesSource
 
 NAME = "fuzz.puffin"
 LIMITS = Limits(footer=64 << 10, blob=64 << 10)

@@ -20,8 +20,8 @@ from rookery.collect.progress import silent
 from rookery.collect.segments import write_groups
 from rookery.model import Field
 from rookery.puffin import THETA_V1, BlobMetadata, open_puffin
+from rookery.sidecar import State, Store
 from rookery.sketch import MAX_THETA, ThetaSketch, union
-from rookery.store import State, Store
 from tests.sketch.murmur import theta_hashes
 
 RowValues = Sequence[Mapping[str, Any]]
@@ -69,7 +69,7 @@ def kept(name: str, lake: Lake) -> State:
     snapshot = table.snapshot()
     assert snapshot is not None
     _, state = next(iter(store.newest([ancestor.id for ancestor in table.ancestors(snapshot)])))
-    assert state.index.snapshot_id == snapshot.id
+    assert state.header.snapshot_id == snapshot.id
     return state
 
 

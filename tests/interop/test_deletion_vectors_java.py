@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
+from rookery.io import open_source
 from rookery.puffin import DeletionVector, Writer, open_puffin
-from rookery.storage import open_source
 from tests.interop.conftest import NewTable
 from tests.interop.java import IcebergJava
 

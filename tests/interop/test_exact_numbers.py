@@ -397,7 +397,9 @@ def test_no_number_is_registered_that_is_0(spark: SparkSession, lake: Lake, new_
     assert [blob.fields for blob in blobs_of(statistics_path(name, lake)) if blob.type == THETA_V1] == [(1,)]
     assert not rookery.analyze(spark, name, lake=lake).committed
     (status,) = rookery.table(name, lake).status().tables
-    assert [(sight.columns, sight.of, sight.current) for sight in status.sights] == [(1, 1, True)] * 2
+    assert [
+        (visibility.columns, visibility.of, visibility.current) for visibility in status.engine_visibility
+    ] == [(1, 1, True)] * 2
     assert status.breaches == ()
 
 

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 import rookery
 from rookery.api.lake import Lake
 from rookery.collect import plan
-from rookery.prune.kept import forget
-from rookery.store import IndexKind
+from rookery.prune.cache import forget
+from rookery.sidecar import IndexKind
 from tests.interop.analysis import kept
 from tests.interop.conftest import NewTable
 
@@ -111,7 +111,7 @@ def test_from_an_empty_table_on(watched: Watched, spark: SparkSession, lake: Lak
     }
     watched.analyse(files=8)  # in the one pass that counts distinct values too
     state = kept(watched.name, lake)
-    assert {entry.files for entry in state.index.segments} == {8}
+    assert {entry.files for entry in state.header.segments} == {8}
     watched.assert_covered()
     watched.assert_answers()
     append(spark, watched.name, 240, 270)
@@ -143,7 +143,7 @@ def test_after_an_analysis_and_dropped_again(watched: Watched, spark: SparkSessi
     append(spark, watched.name, 60, 90)
     watched.analyse(files=1)
     state = kept(watched.name, lake)
-    built = {(index.kind, index.field_id) for entry in state.index.segments for index in entry.indexes}
+    built = {(index.kind, index.field_id) for entry in state.header.segments for index in entry.indexes}
     assert built == {(IndexKind.BLOOM, 1)}
     watched.assert_declared()
     watched.assert_answers()
@@ -175,7 +175,7 @@ def test_deletes_and_updates(spark: SparkSession, lake: Lake, new_table: NewTabl
         return
     # Files with deletes attached are indexed all the same, by what is in them.
     state = kept(name, lake)
-    assert any(state.index.delete_manifests)
+    assert any(state.header.delete_manifests)
     explained = watched.handle.explain("id = 207")
     bloom = next(stage for stage in explained.stages if stage.name == "bloom filter check")
     assert "not indexed" not in bloom.note
@@ -209,7 +209,7 @@ def test_what_happens_to_tables(watched: Watched, spark: SparkSession, lake: Lak
     )
     watched.step(f"ALTER TABLE {name} ALTER COLUMN id TYPE bigint", files=6, more=("id = 405",))
     state = kept(name, lake)
-    assert {index.type for index in state.index.indexes if index.field_id == 1} == {"long"}
+    assert {index.type for index in state.header.indexes if index.field_id == 1} == {"long"}
     watched.step(f"INSERT INTO {name} SELECT *, 6 FROM ({rows(500, 530)})", files=1, more=("id = 505",))
     watched.step(f"ALTER TABLE {name} ADD PARTITION FIELD bucket(2, id)", files=0)
     watched.step(f"INSERT INTO {name} SELECT *, 7 FROM ({rows(600, 630)})", files=2, more=("id = 605",))
@@ -308,7 +308,7 @@ def test_files_in_several_parts(
         monkeypatch.setattr(plan, "SPLIT_BYTES", split)
         watched.analyse(full=True)
         _, store = watched.handle.load()
-        with store.open_segment(kept(name, lake).index.segments[0]) as segment:
+        with store.open_segment(kept(name, lake).header.segments[0]) as segment:
             found[split] = (segment.blooms(1), segment.bitmap(3), segment.blooms(2))
         watched.assert_answers()
     whole, parts = found.values()

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 
+from rookery.io import BytesSink
 from rookery.puffin import Blob, BlobMetadata, DeletionVector, FileMetadata, Writer, WrittenFile, open_puffin
-from rookery.storage import BytesSink
 from tests.interop.java import IcebergJava
 
 PROPERTIES = {"created-by": "tests", "größe": "3 µm", "鳥": '🐧 "quoted" \\ / \t\n'}

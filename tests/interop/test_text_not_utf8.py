@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import rookery
+from rookery.api.distributions import TopValue
 from rookery.api.lake import Lake
-from rookery.api.spread import TopValue
 from rookery.cli.app import run
 from rookery.model.text import decodable
 from tests.lakehouse import tables

@@ -15,11 +15,11 @@ import rookery
 from rookery.api.lake import Lake
 from rookery.cli.app import run
 from rookery.collect.readable import SPARK_READS
+from rookery.io import local_path
 from rookery.maintain.pipeline import NAMES, maintain_table
 from rookery.maintain.steps.step import Outcome
 from rookery.model import UsageError
-from rookery.sketch.typing import SKETCHED
-from rookery.storage import local_path
+from rookery.model.type_names import SKETCHED
 from tests.interop.analysis import read_statistics, statistics_path
 from tests.interop.unreadable import ROWS, Maker, made
 from tests.lakehouse import tables

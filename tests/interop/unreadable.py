@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from rookery.storage import local_path
+from rookery.io import local_path
 from tests.interop.java import IcebergJava
 
 ROWS = 40

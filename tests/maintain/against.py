@@ -57,8 +57,8 @@ class Subject:
         self.look(now)
         told = msgspec.to_builtins(self.status)
         told["indexes"] = list(told["indexes"])
-        for sight in told["sights"]:
-            del sight["hint"]
+        for visibility in told["engine_visibility"]:
+            del visibility["hint"]
         told["score"]["parts"] = {
             part["name"]: (part["value"], round(100 * part["weight"])) for part in told["score"]["parts"]
         }
@@ -98,7 +98,7 @@ def _truth(subject: Subject, now: float) -> dict[str, Any]:
     seen, policy = subject.seen, subject.policy
     lies = truth_layout.layout(seen, policy)
     age = truth.staleness(seen, subject.witness)
-    sights = truth.sights(seen)
+    engine_visibility = truth.engine_visibility(seen)
     old = truth.expirable(seen, policy, int(now * 1000))
     drifts = [column for column in subject.status.columns if column.ndv]
     most = [column.drift_high for column in drifts]
@@ -107,11 +107,11 @@ def _truth(subject: Subject, now: float) -> dict[str, Any]:
         "format_version": seen.metadata["format-version"],
         "snapshot_id": seen.current.id if seen.current else None,
         "statistics": age,
-        "sights": sights,
+        "engine_visibility": engine_visibility,
         "layout": lies,
         "beside": truth.beside(seen, {path: _snapshots(path) for path in seen.beside}),
         "expirable_snapshots": old,
-        "score": _score(age, sights, lies, policy, old),
+        "score": _score(age, engine_visibility, lies, policy, old),
         "drift_low": max((column.drift_low or 0.0 for column in drifts), default=0.0),
         "drift_high": None if None in most else max((each for each in most if each), default=0.0),
         "indexes": _indexes(subject),
@@ -124,9 +124,15 @@ def _snapshots(path: str) -> set[int]:
 
 
 def _score(
-    age: Mapping[str, Any], sights: list[dict[str, Any]], lies: Mapping[str, Any], policy: Policy, old: int
+    age: Mapping[str, Any],
+    engine_visibility: list[dict[str, Any]],
+    lies: Mapping[str, Any],
+    policy: Policy,
+    old: int,
 ) -> dict[str, Any]:
-    shares = [sight["columns"] / sight["of"] for sight in sights if sight["of"]]
+    shares = [
+        visibility["columns"] / visibility["of"] for visibility in engine_visibility if visibility["of"]
+    ]
     deleted = sum(kind["share"] for kind in lies["deletes"])
     depth = lies["sort"]["depth"] if lies["sort"] else None
     parts = {
@@ -134,7 +140,7 @@ def _score(
             age["health"] if age["freshness"] == "never" else (age["health"] + age["covered"]) / 2,
             35,
         ),
-        "sight": (sum(shares) / len(shares) if shares else 1.0, 10),
+        "visibility": (sum(shares) / len(shares) if shares else 1.0, 10),
         "files": (1 - lies["crowded_files"] / lies["files"] if lies["files"] else 1.0, 25),
         "deletes": (1 - min(1, deleted / policy.compaction.delete_ratio), 15),
         "manifests": (min(1.0, policy.manifests.most_small / max(lies["small_manifests"], 1)), 5),

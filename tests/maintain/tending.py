@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rookery.api.lake import Lake
+from rookery.io import local_path
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy, Snapshots
-from rookery.maintain.steps.referenced import reached, statistics_paths
-from rookery.maintain.steps.step import Look, StepReport, Subject, TableRun
+from rookery.maintain.steps.reachable_files import reached, statistics_paths
+from rookery.maintain.steps.step import StepReport, Subject, TableRun, TableView
 from rookery.maintain.survey import survey
-from rookery.storage import local_path
 from tests.interop.java import IcebergJava
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def subject_of(
 
 def look_of(
     lake: Lake, name: str, policy: Policy = BRISK, *, done: tuple[str, ...] = (), forced: bool = False
-) -> Look:
+) -> TableView:
     subject = subject_of(lake, name, None, policy, forced=forced)
-    return Look(subject, survey(*subject.load()), done)
+    return TableView(subject, survey(*subject.load()), done)
 
 
 def by_step(run: TableRun) -> dict[str, StepReport]:

@@ -13,7 +13,7 @@ from rookery.api.lake import Lake
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.policy import Compaction, Limits, Policy, Strategy, Verify
 from rookery.maintain.steps import compact
-from rookery.maintain.steps.disorder import disorder
+from rookery.maintain.steps.sort_depth import disorder
 from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from rookery.model import UsageError
 from tests.lakehouse import NewTable, tables

@@ -79,14 +79,17 @@ def test_inserts_of_another_engine(spark: SparkSession, lake: Lake, analysed: st
     assert status.score.total < 80
     assert any("health" in breach for breach in status.breaches)
     # What engines see is told beside it.
-    seen = [(sight.columns, sight.of, sight.current, sight.foreign) for sight in status.sights]
+    seen = [
+        (visibility.columns, visibility.of, visibility.current, visibility.foreign)
+        for visibility in status.engine_visibility
+    ]
     assert seen == [(2, 2, True, True)] * 2
     assert isinstance(planned(analysed, lake), Plan)
     rookery.analyze(spark, analysed, lake=lake)
     status = status_of(analysed, lake)
     assert (status.statistics.freshness, status.statistics.covered) == ("current", 1.0)
     assert [index.freshness for index in status.indexes] == ["current"]
-    assert not any(sight.foreign for sight in status.sights)
+    assert not any(visibility.foreign for visibility in status.engine_visibility)
     assert status.breaches == ()
     assert isinstance(planned(analysed, lake), Idle)
 
@@ -119,7 +122,10 @@ def test_a_column_that_came_with_another_engine(spark: SparkSession, lake: Lake,
     assert any("columns have come" in breach for breach in status.breaches)
     by_name = {column.name: column for column in status.columns}
     assert (by_name["late"].freshness, by_name["late"].spark) == ("never", False)
-    assert [(sight.columns, sight.of) for sight in status.sights] == [(2, 3), (2, 3)]
+    assert [(visibility.columns, visibility.of) for visibility in status.engine_visibility] == [
+        (2, 3),
+        (2, 3),
+    ]
     rookery.analyze(spark, analysed, lake=lake)
     assert status_of(analysed, lake).breaches == ()
 

@@ -59,13 +59,13 @@ def test_deletes_that_apply_to_nothing(spark: SparkSession, lake: Lake, new_tabl
     spark.sql(f"DELETE FROM {name} WHERE id % 3 = 0")
     before = told(spark, lake, name).status.layout
     assert [(kind.kind, kind.files, kind.rows) for kind in before.deletes] == [("position deletes", 1, 34)]
-    assert (before.dangling_deletes, before.worn_files) == (0, 1)
+    assert (before.dangling_deletes, before.delete_heavy_files) == (0, 1)
     spark.sql(
         f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true', "
         "'remove-dangling-deletes', 'false'))"
     )
     after = told(spark, lake, name).status.layout
-    assert (after.dangling_deletes, after.worn_files) == (1, 0)
+    assert (after.dangling_deletes, after.delete_heavy_files) == (1, 0)
 
 
 def test_position_deletes_under_vectors(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:

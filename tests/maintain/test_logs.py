@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from rookery.maintain.formatting import one_line
 from rookery.maintain.runs.logs import LogFormat, logging_to
-from rookery.maintain.words import one_line
 
 LOG = logging.getLogger("rookery.maintain.test")
 

@@ -17,16 +17,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from rookery.api.lake import Lake
+from rookery.io import local_path
 from rookery.maintain.policies.policy import Orphans, Policy
 from rookery.maintain.steps import clean_up, orphans, removal
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran
+from rookery.maintain.steps.step import Idle, Plan, Ran, TableView
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
-from rookery.storage import local_path
-from rookery.store import Store
-from rookery.store.state import read_index
+from rookery.sidecar import Store
+from rookery.sidecar.state import read_header
 from tests.maintain.tending import BRISK, DAY, folder_of, look_of, make_old, plant, subject_of
-from tests.store.builders import state
+from tests.sidecar.builders import state
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64())})
 
@@ -158,12 +158,12 @@ def test_one_unknown_commit_keeps_what_may_have_come_after_it(lake: Lake, table:
     before = plant(folder, "data/before.parquet", 9 * DAY)
     after = plant(folder, "data/after.parquet", -DAY)
     in_a_month = replace(subject_of(lake, table, None), now=lambda: time.time() + 30 * DAY)
-    planned = orphans.plan(Look(in_a_month, survey(*in_a_month.load())))
+    planned = orphans.plan(TableView(in_a_month, survey(*in_a_month.load())))
     assert isinstance(planned, Plan)
     assert [local_path(file.location) for file in planned.details["files"]] == [str(before)]
     assert "1 file left" in planned.why
     forced = replace(in_a_month, forced=True)
-    planned = orphans.plan(Look(forced, survey(*forced.load())))
+    planned = orphans.plan(TableView(forced, survey(*forced.load())))
     assert isinstance(planned, Plan)
     assert {local_path(file.location) for file in planned.details["files"]} == {str(before), str(after)}
 
@@ -330,7 +330,7 @@ def test_a_table_whose_files_are_shared_is_left_alone(lake: Lake, table: str) ->
 def run(lake: Lake, table: str, policy: Policy, at: float = 0.0, *, forced: bool = False) -> Ran:
     """Do what the step does, but for asking Iceberg as well; *at* so many seconds from now."""
     subject = replace(subject_of(lake, table, None, policy, forced=forced), now=lambda: time.time() + at)
-    look = Look(subject, survey(*subject.load()))
+    look = TableView(subject, survey(*subject.load()))
     planned = orphans.plan(look)
     assert isinstance(planned, Plan), planned
     removed = orphans.take_away(subject, planned.details["files"])
@@ -431,10 +431,10 @@ def test_states_of_another_table_are_not_garbage(tmp_path: Path) -> None:
     for uuid_ in ("one", "two"):
         for snapshot in (1, 2, 2, 3):
             made = state(snapshot_id=snapshot, sequence_number=snapshot)
-            store.write_state(replace(made, index=replace(made.index, table_uuid=uuid_)))
+            store.write_state(replace(made, header=replace(made.header, table_uuid=uuid_)))
     gone = store.garbage("one", [3], grace=-1)
     assert len(gone) == 3
-    assert {read_index(store.path(name)).table_uuid for name in gone} == {"one"}
+    assert {read_header(store.path(name)).table_uuid for name in gone} == {"one"}
     for name in store.names("state-", ".puffin"):
         Path(store.path(name)).write_bytes(b"damaged")
     assert store.garbage("one", [], grace=-1) == []

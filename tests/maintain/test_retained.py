@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
-from rookery.maintain.steps.retained import Rule, retention
+from rookery.maintain.steps.snapshot_retention import Rule, retention
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -79,7 +79,7 @@ def test_statistics_are_registered_before_the_old_ones_go(
     assert len(list(folder_of(lake, table).glob("metadata/*.stats"))) == 1
     state = look_of(lake, table).survey.state
     assert state is not None
-    assert state.index.snapshot_id == current
+    assert state.header.snapshot_id == current
 
 
 def test_what_goes_is_what_was_planned(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:

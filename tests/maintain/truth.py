@@ -238,7 +238,7 @@ def _known(seen: Seen, commits: Sequence[Commit]) -> dict[int, int]:
     return {blob["fields"][0]: blob["snapshot-id"] for blob in blobs if blob["fields"][0] in seen.columns}
 
 
-def sights(seen: Seen) -> list[dict[str, Any]]:
+def engine_visibility(seen: Seen) -> list[dict[str, Any]]:
     """What engines find; hints are not judged."""
     if seen.current is None:
         return []

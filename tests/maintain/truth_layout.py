@@ -73,7 +73,7 @@ def layout(seen: Seen, policy: Policy) -> dict[str, Any]:
         "files_in_largest": max(counts.values(), default=0),
         "skew": max(weights.values()) * len(weights) / size if size else 1.0,
         "crowded_files": sum(n for n in crowds.values() if n >= max(policy.compaction.min_files, 2)),
-        "worn_files": worn,
+        "delete_heavy_files": worn,
         "data_manifests": sum(content == 0 for content, _ in seen.manifests),
         "delete_manifests": sum(content == 1 for content, _ in seen.manifests),
         "manifest_bytes": sum(length for _, length in seen.manifests),

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rookery.io import BytesSource, LocalSource, Source
 from rookery.parquet import (
     Chunk,
     ParquetError,
@@ -25,7 +26,6 @@ from rookery.parquet.footer import MAGIC
 from rookery.parquet.metadata import parse_metadata
 from rookery.parquet.thrift import Cursor, Struct
 from rookery.parquet.thrift_writer import I8, I64, encode
-from rookery.storage import BytesSource, LocalSource, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,10 +14,10 @@ import pytest
 
 from rookery.collect.physical import NeedsEngineError
 from rookery.collect.read import ARROW, PAGES, read_parquet
+from rookery.io import open_source
 from rookery.model import Field
 from rookery.parquet import read_footer
 from rookery.sketch import MAX_THETA
-from rookery.storage import open_source
 from tests.collect.files import agrees, decoded, read, write
 
 ROWS = 5_000

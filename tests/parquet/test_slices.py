@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rookery.io import BytesSource, LocalSource, Source
 from rookery.model import UsageError
 from rookery.parquet import (
     read_columns,
@@ -26,7 +27,6 @@ from rookery.parquet import (
     read_rows,
     row_numbers,
 )
-from rookery.storage import BytesSource, LocalSource, Source
 
 ROWS = 3_000
 RANGES = [(0, 1), (7, 8), (300, 640), (640, 641), (999, 1000)]

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rookery.io import BytesSource
 from rookery.model import RookeryError
 from rookery.parquet import (
     ParquetError,
@@ -29,7 +30,6 @@ from rookery.parquet import (
 from rookery.parquet.page_index import PageIndex
 from rookery.parquet.thrift import Cursor, ThriftError
 from rookery.parquet.thrift_writer import I64, encode
-from rookery.storage import BytesSource
 
 N = 400
 TABLE = pa.table(

@@ -41,8 +41,9 @@ from pyiceberg.types import (
 )
 
 from rookery.model import Compare, Field, In, Leaf, Op, Value
+from rookery.model.type_names import base_type
 from rookery.prune.bounds import UNKNOWN, Bounds
-from rookery.prune.forms import from_bytes, is_float
+from rookery.prune.canonical import from_bytes, is_float
 from rookery.prune.partitions import (
     PartitionColumn,
     in_form,
@@ -51,7 +52,6 @@ from rookery.prune.partitions import (
     test_partitions,
     transformed,
 )
-from rookery.sketch.typing import base_type
 from tests.prune import typed
 from tests.where.naive import matches
 

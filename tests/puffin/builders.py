@@ -14,6 +14,7 @@ import zstandard
 from pyroaring import BitMap
 from zlib_ng import zlib_ng
 
+from rookery.io import BytesSink, BytesSource
 from rookery.model import FormatError, Place, RookeryError
 from rookery.puffin import (
     DELETION_VECTOR_V1,
@@ -28,7 +29,6 @@ from rookery.puffin import (
 from rookery.puffin.deletion_vector import MAGIC as VECTOR_MAGIC
 from rookery.puffin.layout import MAGIC, Tail
 from rookery.sketch import ThetaSketch
-from rookery.storage import BytesSink, BytesSource
 
 NAME = "s3://bucket/file.puffin"
 SMALL = Limits(footer=1 << 20, blob=1 << 20)

@@ -10,6 +10,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rookery.io import BytesSink
 from rookery.model import UsageError
 from rookery.puffin import (
     KEEP,
@@ -23,7 +24,6 @@ from rookery.puffin import (
     open_puffin,
     selection,
 )
-from rookery.storage import BytesSink
 from tests.puffin.builders import lz4_unsized, puffin, source, with_stored
 from tests.puffin.strategies import BLOBS
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rookery.io import BytesSink, LocalSink
 from rookery.model import IN_MEMORY, RookeryError, StorageError, UsageError
 from rookery.puffin import (
     DELETION_VECTOR_V1,
@@ -19,7 +20,6 @@ from rookery.puffin import (
     codecs,
     open_puffin,
 )
-from rookery.storage import BytesSink, LocalSink
 from rookery.version import __version__
 from tests.puffin.builders import puffin, traced_memory
 

@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import ListType, LongType, MapType, NestedField, StringType, StructType
 
 from rookery.model import ALWAYS, Compare, Field, Op, Predicate, StorageError, Value
-from rookery.prune.inside import StoredFile
+from rookery.prune.parquet_pruning import StoredFile
 from rookery.read.deletes import Deleted, EqualityDelete
 from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_file
 from tests.prune import typed

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 import rookery
-from rookery.prune.kept import forget
+from rookery.prune.cache import forget
 from rookery.spark.catalogs import ICEBERG_AWS
 from tests.rest.catalog_server import RestServer
 from tests.rest.conftest import Prepared

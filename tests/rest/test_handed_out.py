@@ -16,9 +16,7 @@ from rookery.api.doctor import doctor
 from rookery.api.lake import Lake
 from rookery.api.table import TableHandle
 from rookery.cli.app import run
-from rookery.model import MissingFileError, StorageError
-from rookery.prune.kept import forget
-from rookery.storage import (
+from rookery.io import (
     STORE_HINT,
     RenewableProperties,
     create_sink,
@@ -26,6 +24,8 @@ from rookery.storage import (
     open_source,
     renewal,
 )
+from rookery.model import MissingFileError, StorageError
+from rookery.prune.cache import forget
 from rookery.tables.iceberg.avro_source import GONE_HINT
 from tests.rest.catalog_server import RestServer
 from tests.rest.s3_server import BUCKET, S3Server

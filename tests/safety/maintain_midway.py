@@ -18,7 +18,7 @@ import pytest
 
 import rookery
 from rookery.api.maintain import maintain
-from rookery.storage import local_path
+from rookery.io import local_path
 
 _LOOK = 0.002  # seconds
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import rookery
 from rookery.api.lake import Lake
 from rookery.api.maintain import MaintainReport, maintain
-from rookery.maintain.steps.referenced import named
-from rookery.storage import local_path
+from rookery.io import local_path
+from rookery.maintain.steps.reachable_files import named
 from tests.lakehouse import NewTable
 from tests.maintain.tending import DAY, folder_of, missing_files, plant, rows_hash
 

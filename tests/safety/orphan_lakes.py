@@ -27,12 +27,12 @@ from pyiceberg.table import Table
 from pyiceberg.table.update import SetLocationUpdate
 
 from rookery.api.lake import Lake, connect
+from rookery.io import local_path
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy
 from rookery.maintain.steps import clean_up, orphans
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Subject
+from rookery.maintain.steps.step import Idle, Plan, Ran, Subject, TableView
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
-from rookery.storage import local_path
 
 DAY = 24 * 3600.0
 LATER = 30 * DAY  # how far in the future orphans are removed: then all that is written now is old
@@ -308,7 +308,7 @@ def subject_of(lake: Lake, name: str, policy: Policy, forced: bool) -> Subject:
 
 def remove_orphans(subject: Subject) -> set[str]:
     """Do what the step does, but for asking Iceberg as well; return what went, by resolved paths."""
-    before = Look(subject, survey(*subject.load()))
+    before = TableView(subject, survey(*subject.load()))
     planned = orphans.plan(before)
     if isinstance(planned, Idle):
         return set()
@@ -317,12 +317,12 @@ def remove_orphans(subject: Subject) -> set[str]:
     if len(removed) != len(planned.details["files"]):
         raise Find("what was planned was not removed")
     ran = Ran(len(removed), details={"removed": tuple(removed)})
-    orphans.verify(before, planned, ran, Look(subject, survey(*subject.load())))
+    orphans.verify(before, planned, ran, TableView(subject, survey(*subject.load())))
     return paths
 
 
 def clear_up(subject: Subject) -> None:
-    look = Look(subject, survey(*subject.load()))
+    look = TableView(subject, survey(*subject.load()))
     planned = clean_up.plan(look)
     if isinstance(planned, Plan):
         clean_up.run(look, planned)

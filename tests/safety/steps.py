@@ -29,11 +29,11 @@ class Step:
 
 
 _SEGMENT = "rookery.collect.segments:write_segment"
-_BLOB = "rookery.store.seal:SealingWriter.add"
-_STATE = "rookery.store.store:Store.write_state"
+_BLOB = "rookery.sidecar.checksums:SealingWriter.add"
+_STATE = "rookery.sidecar.store:Store.write_state"
 _STATISTICS = "rookery.collect.analyze:register"
 _COMMIT = "rookery.collect.statistics:register_statistics"
-_GARBAGE = "rookery.store.store:Store.collect_garbage"
+_GARBAGE = "rookery.sidecar.store:Store.collect_garbage"
 
 STEPS = {
     "before the segment": Step(_SEGMENT, after=False),

@@ -18,19 +18,19 @@ import rookery
 from rookery.api.lake import Lake
 from rookery.model import RookeryError
 from rookery.puffin import Blob, Writer
-from rookery.sketch import InvertedTheta, ThetaSketch
-from rookery.store import (
+from rookery.sidecar import (
     FILES_SCHEMA,
     Contents,
     SegmentEntry,
     State,
-    StateIndex,
+    StateHeader,
     ZoneMap,
     open_segment,
     write_segment,
 )
-from rookery.store.state import read_state, write_state
-from rookery.store.zone_map import nothing_known
+from rookery.sidecar.state import read_state, write_state
+from rookery.sidecar.zone_map import nothing_known
+from rookery.sketch import InvertedTheta, ThetaSketch
 from tests.lakehouse import NewTable, tables
 from tests.safety.watch import assert_right, folder, make_rows
 
@@ -260,7 +260,7 @@ class TestEveryByte:
 
     def test_state(self, tmp_path: Path) -> None:
         path = tmp_path / "state.puffin"
-        index = StateIndex(
+        index = StateHeader(
             "uuid", 7, 3, 99, 2, (SegmentEntry("segment-a.puffin", 2, (1,)),), ("m.avro",), (), {1: "long"}
         )
         files = pa.table(
@@ -277,7 +277,7 @@ class TestEveryByte:
 
         def read() -> object:
             found = read_state(str(path))
-            return found.index, found.files.to_pydict(), found.thetas
+            return found.header, found.files.to_pydict(), found.thetas
 
         self.assert_noticed(path, read)
 

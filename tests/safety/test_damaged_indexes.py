@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 import pytest
 
 from rookery.api.where import bind
+from rookery.prune.cache import forget
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set
-from rookery.prune.kept import forget
 from rookery.puffin import open_puffin
 from rookery.puffin.layout import HEADER_SIZE
-from rookery.store import IndexKind, Segment, SegmentEntry
-from rookery.store.seal import HEAD_SIZE
+from rookery.sidecar import IndexKind, Segment, SegmentEntry
+from rookery.sidecar.checksums import HEAD_SIZE
 from tests.collect.plain import PlainTable
 
 SEED = 20240503
@@ -321,7 +321,7 @@ def test_every_byte_of_the_footer_is_noticed_at_opening(kept: Kept) -> None:
     state = kept.table.prepared("key").state
     assert state is not None
     chance = random.Random(SEED)
-    for entry in state.index.segments:
+    for entry in state.header.segments:
         path = Path(store.path(entry.name))
         whole = path.read_bytes()
         with store.open_segment(entry) as opened:
@@ -369,7 +369,7 @@ def test_every_byte_of_the_payloads(kept: Kept) -> None:
 
     chance = random.Random(SEED)
     tried = missed = 0
-    for entry in state.index.segments:
+    for entry in state.header.segments:
         path = Path(store.path(entry.name))
         whole = path.read_bytes()
         with store.open_segment(entry) as opened:

@@ -15,7 +15,7 @@ import pytest
 
 import rookery
 from rookery.api.lake import Lake
-from rookery.store import Store
+from rookery.sidecar import Store
 from tests.lakehouse import NewTable, tables
 from tests.safety.attached import gateway_of
 from tests.safety.steps import STEPS, at
@@ -60,7 +60,7 @@ def leave_only_what_is_named(lake: Lake, name: str) -> None:
     loaded, store = rookery.table(name, lake).load()
     store.collect_garbage(str(loaded.table.metadata.table_uuid), loaded.snapshots.keys(), grace=-1)
     named = {
-        entry.name for _, state in store.newest(list(loaded.snapshots)) for entry in state.index.segments
+        entry.name for _, state in store.newest(list(loaded.snapshots)) for entry in state.header.segments
     }
     states = {found for _, _, found in store.states()}
     assert {path.name for path in folder(lake, name).iterdir()} == states | named

@@ -22,7 +22,7 @@ import pytest
 from rookery.api.lake import Lake
 from rookery.api.watch import watch
 from rookery.cli.app import run as rookery
-from rookery.maintain.runs import patience
+from rookery.maintain.runs import catalog_retry
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.watch import Pace, Verdict
 from rookery.maintain.steps.step import Outcome
@@ -66,7 +66,7 @@ class Meanwhile(logging.Handler):
 
 @contextmanager
 def meanwhile(act: Callable[[int], None] = lambda tried: None) -> Iterator[Meanwhile]:
-    handler, logger = Meanwhile(act), logging.getLogger("rookery.maintain.runs.patience")
+    handler, logger = Meanwhile(act), logging.getLogger("rookery.maintain.runs.catalog_retry")
     logger.addHandler(handler)
     try:
         yield handler
@@ -77,7 +77,7 @@ def meanwhile(act: Callable[[int], None] = lambda tried: None) -> Iterator[Meanw
 class TestUnreachable:
     @pytest.fixture(autouse=True)
     def in_haste(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(patience, "_FIRST_WAIT", 0.02)
+        monkeypatch.setattr(catalog_retry, "_FIRST_WAIT", 0.02)
 
     def test_waited_for_and_back_again(self, tmp_path: Path, history: str) -> None:
         place, away = tmp_path / "lake", tmp_path / "away"

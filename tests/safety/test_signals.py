@@ -24,11 +24,11 @@ import pytest
 import rookery
 from rookery.api.lake import Lake
 from rookery.api.watch import leases_of
+from rookery.io import local_path
 from rookery.maintain.pipeline import NAMES
 from rookery.maintain.runs.history import History
 from rookery.maintain.steps.step import Outcome
 from rookery.spark.java import find_java
-from rookery.storage import local_path
 from tests.lakehouse import NewTable
 from tests.safety.watch import assert_right, folder, make_rows, rows_of
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rookery.sketch import ThetaSketch
-from rookery.sketch.joint import add_joint
+from rookery.sketch.column_sets import add_joint
 from rookery.sketch.kmv import ThetaBuilder
 
 UUIDS = [uuid.UUID(int=n**30) for n in (0, 1, 5, 17)]

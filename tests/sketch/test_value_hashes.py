@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rookery.model.predicate import Value
+from rookery.model.type_names import SKETCHED, base_type
 from rookery.sketch.bloom_builder import BloomBuilder
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.single_value import bitmap_value
-from rookery.sketch.typing import SKETCHED, base_type
 from rookery.sketch.value_hashes import bloom_hashes, theta_hashes
 from rookery.sketch.values import add_arrow
 

@@ -33,8 +33,8 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from rookery.model.type_names import SKETCHED
 from rookery.sketch.kmv import ThetaBuilder
-from rookery.sketch.typing import SKETCHED
 from rookery.sketch.values import add_arrow, plain_values
 from tests.sketch.murmur import theta_hashes
 

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 import rookery
 from rookery.api.lake import Lake
+from rookery.io.file_io import LocationFileIO
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.steps.step import Outcome
-from rookery.storage.file_io import LocationFileIO
 from tests.maintain.tending import BRISK, missing_files, subject_of
 
 ODD = ["q?x=1#f", "a%20b%zz", "a b+c&d=e [a]{b}*ä–ö;'\\:"]

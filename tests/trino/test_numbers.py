@@ -52,7 +52,7 @@ def test_what_trino_carries_forward_is_not_ours(
     assert told.health < 0.8
     assert status.score.total < 100
     assert any("statistics" in breach for breach in status.breaches), status.breaches
-    (trinos,) = [sight for sight in status.sights if sight.engine == "trino"]
+    (trinos,) = [visibility for visibility in status.engine_visibility if visibility.engine == "trino"]
     shown = trino.show_stats(name).columns
     assert trinos.columns == sum(column.ndv is not None for column in shown.values())
     rookery.analyze(spark, name, lake=lake)

@@ -35,10 +35,10 @@ def test_histories_written_by_both(
             spark.sql(f"DROP TABLE {name}")
 
 
-def _sight(name: str, lake: Lake) -> tuple[int, int, bool]:
+def _visibility(name: str, lake: Lake) -> tuple[int, int, bool]:
     (status,) = rookery.table(name, lake).status().tables
-    (sight,) = [each for each in status.sights if each.engine == "trino"]
-    return sight.columns, sight.of, sight.current
+    (visibility,) = [each for each in status.engine_visibility if each.engine == "trino"]
+    return visibility.columns, visibility.of, visibility.current
 
 
 def _ndvs(trino: Trino, name: str) -> list[float | None]:
@@ -49,13 +49,13 @@ def test_the_nearest_file_alone(spark: SparkSession, trino: Trino, lake: Lake, n
     name = new_table("a int, b string")
     spark.sql(f"INSERT INTO {name} VALUES (1, 'x'), (2, 'y')")
     rookery.analyze(spark, name, lake=lake)
-    assert (_ndvs(trino, name), _sight(name, lake)) == ([2, 2], (2, 2, True))
+    assert (_ndvs(trino, name), _visibility(name, lake)) == ([2, 2], (2, 2, True))
     spark.sql(f"INSERT INTO {name} VALUES (3, 'z')")
-    assert (_ndvs(trino, name), _sight(name, lake)) == ([2, 2], (2, 2, False))
+    assert (_ndvs(trino, name), _visibility(name, lake)) == ([2, 2], (2, 2, False))
     rookery.analyze(spark, name, lake=lake, columns=["a"])
-    assert (_ndvs(trino, name), _sight(name, lake)) == ([3, None], (1, 2, False))
+    assert (_ndvs(trino, name), _visibility(name, lake)) == ([3, None], (1, 2, False))
     rookery.analyze(spark, name, lake=lake)
-    assert (_ndvs(trino, name), _sight(name, lake)) == ([3, 3], (2, 2, True))
+    assert (_ndvs(trino, name), _visibility(name, lake)) == ([3, 3], (2, 2, True))
 
 
 def test_what_trino_takes_over_is_not_current(
@@ -66,7 +66,7 @@ def test_what_trino_takes_over_is_not_current(
     rookery.analyze(spark, name, lake=lake)
     spark.sql(f"INSERT INTO {name} VALUES (3, 'z')")
     trino.sql(f"ANALYZE {name} WITH (columns = ARRAY['a'])")
-    assert (_ndvs(trino, name), _sight(name, lake)) == ([3, 2], (2, 2, False))
+    assert (_ndvs(trino, name), _visibility(name, lake)) == ([3, 2], (2, 2, False))
 
 
 def _state_files(location: str) -> dict[str, bytes]:
@@ -101,8 +101,8 @@ def test_trinos_maintenance_leaves_our_files(
         registered = lake.load(name).metadata.statistics
         assert all(Path(file.statistics_path.removeprefix("file://")).is_file() for file in registered), step
         ndvs = [None, None] if step == "drop_extended_stats" else [300, 50]
-        assert (_ndvs(trino, name), _sight(name, lake)[0]) == (ndvs, 2 - ndvs.count(None)), step
+        assert (_ndvs(trino, name), _visibility(name, lake)[0]) == (ndvs, 2 - ndvs.count(None)), step
     rookery.analyze(spark, name, lake=lake)
-    assert (_ndvs(trino, name), _sight(name, lake)) == ([300, 50], (2, 2, True))
+    assert (_ndvs(trino, name), _visibility(name, lake)) == ([300, 50], (2, 2, True))
     if writer == "trino":
         trino.sql(f"DROP TABLE {name}")

@@ -13,8 +13,8 @@ from rookery.model import Field, UsageError
 from rookery.model.predicate import opaque_parts
 from rookery.where.binding import Group, Names
 from rookery.where.literals import single
-from rookery.where.spelling import spell
 from rookery.where.sql_text import parse_predicate
+from rookery.where.to_sql import spell
 from tests.where.naive import matches
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from rookery.model import Compare, Field, In, IsNull, Op, Predicate, UsageError
 from rookery.model.predicate import NEVER
-from rookery.where import moments
+from rookery.where import timestamps
 from rookery.where.binding import Inexact
 from rookery.where.literals import NAN, NULL, Kind, Literal, among, compare, double_in, single
-from rookery.where.moments import MICROS_A_DAY, session_zone
+from rookery.where.timestamps import MICROS_A_DAY, session_zone
 from tests.where.naive import OPS, matches
 
 UTC = session_zone("UTC")
@@ -239,9 +239,9 @@ class TestZones:
     @given(st.integers(-60_000_000_000_000_000, 200_000_000_000_000_000))
     def test_there_and_back(self, instant: int) -> None:
         for zone in (UTC, BERLIN) if instant > 2 * MICROS_A_DAY else (UTC,):
-            day, at_midnight = moments.day_of(instant, zone)
-            midnight = moments.to_instant(day * MICROS_A_DAY, zone)
-            assert midnight <= instant < moments.to_instant((day + 1) * MICROS_A_DAY, zone)
+            day, at_midnight = timestamps.day_of(instant, zone)
+            midnight = timestamps.to_instant(day * MICROS_A_DAY, zone)
+            assert midnight <= instant < timestamps.to_instant((day + 1) * MICROS_A_DAY, zone)
             assert at_midnight == (midnight == instant)
 
 

@@ -32,8 +32,8 @@ from rookery.model import (
 from rookery.model.predicate import ALWAYS, NEVER, all_of, any_of
 from rookery.where.literals import NAN, single
 from rookery.where.patterns import begins_with, like
-from rookery.where.spelling import spell
 from rookery.where.sql_text import parse_predicate, predicate_of
+from rookery.where.to_sql import spell
 from tests.where.naive import matches, ordered
 
 N = Field(1, "n", "int")

@@ -13,10 +13,10 @@ from threading import Thread
 from typing import TypeVar
 
 from rookery.api.lake import Lake
+from rookery.io import STORE_HINT, shown
+from rookery.io.file_io import file_io
 from rookery.model import CatalogError, Check, Outcome, RookeryError, UsageError, findings
 from rookery.spark import find_java, hidden_stores, spark_catalog
-from rookery.storage import STORE_HINT, shown
-from rookery.storage.file_io import file_io
 from rookery.tables import configured, redact, resolve
 
 T = TypeVar("T")

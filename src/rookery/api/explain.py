@@ -10,9 +10,9 @@ from rookery.api.where import Where, bind
 from rookery.model import ALWAYS, Predicate, Sheet, SheetReport, in_bytes, opaque_parts
 from rookery.prune.cascade import Pruning, StageReport, prune
 from rookery.prune.fileset import file_set
-from rookery.read.inside import PAGES, ROW_GROUPS, look_inside
+from rookery.read.explain_inside import PAGES, ROW_GROUPS, look_inside
 from rookery.read.survivors import survivors
-from rookery.store import Store
+from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
 INSIDE = 64

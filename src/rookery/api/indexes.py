@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from rookery.collect.declare import declare, declared_on, indexed_names, newest_state, undeclare
 from rookery.model import Sheet, SheetReport
-from rookery.store import Index, IndexKind, State, Store
-from rookery.store.live import Live, live_files
+from rookery.sidecar import Index, IndexKind, State, Store
+from rookery.sidecar.live import Live, live_files
 from rookery.tables.iceberg import IcebergTable
 
 
@@ -94,7 +94,7 @@ def _covered(state: State | None, live: Live | None, index: Index) -> int:
     """How many of the live files an index covers."""
     if state is None or live is None:
         return 0
-    having = [number for number, entry in enumerate(state.index.segments) if index in entry.indexes]
+    having = [number for number, entry in enumerate(state.header.segments) if index in entry.indexes]
     carried = state.files.take(pa.array(live.carried))
     mine = carried.filter(pc.is_in(carried["segment"], pa.array(having, pa.int32())))
     return len(pc.unique(mine["key"]))

@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.model import CatalogError, RookeryError, TableName, UsageError
-from rookery.store import Store, store_of
+from rookery.sidecar import Store, store_of
 from rookery.tables import CatalogConfig, configured, load_table, open_catalog, resolve
 from rookery.tables.catalogs import reason_of
 from rookery.tables.iceberg import IcebergTable

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 from rookery.api.lake import ALL, Lake, connect, is_pattern
 from rookery.api.watch import check_catalog, leases_of
+from rookery.maintain.formatting import one_line
 from rookery.maintain.pipeline import maintain_table, refuse, steps_named
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.policies.settings import trash_folder
+from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.leases import Leases
-from rookery.maintain.runs.patience import PATIENCE, Patience
 from rookery.maintain.runs.recording import recorded
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import Outcome, StepReport, Subject, TableRun
-from rookery.maintain.words import one_line
 from rookery.model import RookeryError, Sheet, SheetReport, TableName, UsageError, in_bytes
 from rookery.tables.iceberg.java_errors import as_rookery
 
@@ -101,7 +101,7 @@ class Order:
     forced: bool = False
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
-    patience: float = PATIENCE  # seconds that a catalog which does not answer is waited for
+    patience: float = CATALOG_TIMEOUT  # seconds that a catalog which does not answer is waited for
     trash: str | None = None  # where orphan files are moved to, whatever policies say
     clock: Callable[[], float] = time.time
 
@@ -117,7 +117,7 @@ def maintain(
     history: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
-    patience: float = PATIENCE,
+    patience: float = CATALOG_TIMEOUT,
     trash: str | None = None,
     clock: Callable[[], float] = time.time,
     tell: Tell = lambda said: None,
@@ -140,7 +140,7 @@ def maintain(
         clock=clock,
     )
     policies = find_policies(policy)
-    found = Patience(lake.answers, patience)(lambda: _tables(lake, patterns or (ALL,), policies))
+    found = CatalogRetry(lake.answers, patience)(lambda: _tables(lake, patterns or (ALL,), policies))
     for table in found:
         if table.policy is not None:
             refuse(table.policy, forced=yes)
@@ -231,6 +231,6 @@ def subject_of(lake: Lake, name: TableName, policy: Policy, order: Order, neighb
 
     if order.trash is not None:
         policy = replace(policy, orphans=replace(policy.orphans, trash=order.trash))
-    patiently = Patience(lake.answers, order.patience)
+    patiently = CatalogRetry(lake.answers, order.patience)
     load = partial(patiently, partial(lake.open, name))
     return Subject(name, load, spark, policy, order.clock, order.forced, neighbours)

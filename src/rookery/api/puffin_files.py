@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rookery.api.blob_types import CHECKS, SUMMARIES, Summary
+from rookery.io import Readable, open_source, shown
 from rookery.model import Check, FormatError, UsageError, findings
 from rookery.puffin import (
     DEFAULT_LIMITS,
@@ -21,7 +22,6 @@ from rookery.puffin import (
 )
 from rookery.puffin.layout import Flag
 from rookery.puffin.verify import verify as verify_source
-from rookery.storage import Readable, open_source, shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from rookery.api.where import Where, bind
 from rookery.model import ALWAYS, CatalogError, Predicate, Snapshot, TableName, quote_part
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
+from rookery.sidecar import Store
 from rookery.spark.live import check_session, has_jvm
-from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.java_errors import refused_types, translated
 from rookery.tables.iceberg.jvm import PinnedTable, load_java_table, pinned_table
-from rookery.where.spelling import spell
+from rookery.where.to_sql import spell
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

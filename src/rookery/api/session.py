@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.model import UsageError
 from rookery.spark.live import has_jvm
-from rookery.where.moments import is_zone
 from rookery.where.parsing import called_names
+from rookery.where.timestamps import is_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,12 +25,12 @@ from rookery.model import (
     any_of,
     in_bytes,
 )
+from rookery.model.type_names import base_type
+from rookery.prune.canonical import from_rows, scale_of, unscaled_of
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
-from rookery.prune.forms import from_rows, scale_of, unscaled_of
 from rookery.read.rows import read_table
-from rookery.sketch.typing import base_type
-from rookery.store import Store
+from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.jvm import PinnedTable
 from rookery.where.sql_text import predicate_of

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from rookery.api.distributions import RowStats, row_stats, spread_sheet
 from rookery.api.lake import Lake, connect
 from rookery.api.partitions import partition_test
-from rookery.api.spread import RowStats, row_stats, spread_sheet
 from rookery.api.values import plain
 from rookery.collect.progress import silent
 from rookery.collect.summary import ColumnSummary, FileTest, TableSummary, summarize
@@ -26,8 +26,8 @@ from rookery.model import (
     percent,
     thousands,
 )
-from rookery.store import State, Store
-from rookery.store.usable import from_best_state
+from rookery.sidecar import State, Store
+from rookery.sidecar.usable import from_best_state
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.java_errors import translated
 
@@ -226,7 +226,7 @@ def _stats_report(
     summary: TableSummary,
     partition: str | None,
 ) -> StatsReport:
-    of = state.index.snapshot_id if state is not None else None
+    of = state.header.snapshot_id if state is not None else None
     behind = ancestors.index(of) if of in ancestors else None
     columns = tuple(
         _column_stats(column, of, None if partition else row_stats(state, column.field))

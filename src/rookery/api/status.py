@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from rookery.api.lake import ALL, Lake
 from rookery.api.status_sheets import details_of, overview, parts_of
+from rookery.maintain.formatting import one_line
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.status import TableStatus, table_status
-from rookery.maintain.words import one_line
 from rookery.model import Sheet, SheetReport, TableName
 from rookery.tables.iceberg.java_errors import as_rookery
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from rookery.maintain.facts.beside import Beside
+from rookery.maintain.facts.sidecar_files import SidecarFiles
+from rookery.maintain.formatting import counted
 from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
-from rookery.maintain.words import counted
 from rookery.model import Sheet, in_bytes, percent, thousands
 
 _MANY = 10.0  # times: from there on percents tell nothing
@@ -70,7 +70,9 @@ def span(low: float | None, high: float | None) -> str:
 def details_of(table: TableStatus) -> list[Sheet]:
     """Return all that is known of a table; its score comes last."""
     notes = tuple(f"below policy: {breach}" for breach in table.breaches) or ("nothing is below its policy",)
-    hints = tuple(f"{sight.engine}: {sight.hint}" for sight in table.sights if sight.hint)
+    hints = tuple(
+        f"{visibility.engine}: {visibility.hint}" for visibility in table.engine_visibility if visibility.hint
+    )
     score = Sheet(
         f"score {table.score.total:.0f} of 100",
         ("part", "value", "weight", "why"),
@@ -101,11 +103,11 @@ def _of_statistics(table: TableStatus) -> list[tuple[str, str]]:
     rows = f"+{changes.rows_added:,} −{changes.rows_removed:,} rows"
     seen = [
         (
-            f"{sight.engine} sees",
-            f"{sight.columns} of {sight.of} columns{'' if sight.current else ', not of now'}"
-            + (", registered by another engine" if sight.foreign else ""),
+            f"{visibility.engine} sees",
+            f"{visibility.columns} of {visibility.of} columns{'' if visibility.current else ', not of now'}"
+            + (", registered by another engine" if visibility.foreign else ""),
         )
-        for sight in table.sights
+        for visibility in table.engine_visibility
     ]
     return [
         ("health", f"{found.health:.2f} ({found.changed_rows:,} of {found.rows:,} rows changed)"),
@@ -144,7 +146,7 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
     return lines
 
 
-def _of_beside(near: Beside) -> list[tuple[str, str]]:
+def _of_beside(near: SidecarFiles) -> list[tuple[str, str]]:
     replaced = f"{near.replaced_files:,} replaced ({in_bytes(near.replaced_bytes)})"
     orphaned = f"{near.orphaned_files:,} orphaned ({in_bytes(near.orphaned_bytes)})"
     states = f"{counted(near.states, 'state')} ({in_bytes(near.state_bytes)})"

@@ -19,7 +19,7 @@ from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.model import Snapshot, TableName, UsageError
 from rookery.read.rows import count_rows, make_request, read_table, result_schema
-from rookery.store import Store
+from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:

@@ -22,17 +22,17 @@ from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.runs.alerts import Alerts, Webhook
+from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
 from rookery.maintain.runs.database import DatabaseError, open_engine
 from rookery.maintain.runs.history import History, Tally
 from rookery.maintain.runs.leases import Leases
 from rookery.maintain.runs.metrics import MetricsServer, render
-from rookery.maintain.runs.patience import PATIENCE, Patience
 from rookery.maintain.runs.recording import Record
-from rookery.maintain.runs.watch import Pace, Seen, TableGoneError, TableResult, Verdict, Watcher
+from rookery.maintain.runs.watch import Observed, Pace, TableGoneError, TableResult, Verdict, Watcher
 from rookery.maintain.status import table_status
 from rookery.maintain.steps.step import Subject, TableRun
 from rookery.model import CatalogError, MachineError, RookeryError, Sheet, SheetReport, TableName, UsageError
-from rookery.store import Store
+from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class LakeSite:
         patterns: Sequence[str] = (),
         policy: str | os.PathLike[str] | None = None,
         *,
-        patience: float = PATIENCE,
+        patience: float = CATALOG_TIMEOUT,
         clock: Callable[[], float] = time.time,
         spark: Callable[[], SparkSession] | None = None,
     ) -> None:
@@ -147,7 +147,7 @@ class LakeSite:
         """Whether the catalog can be asked."""
         return self._lake.answers()
 
-    def look(self, name: TableName) -> Seen:
+    def look(self, name: TableName) -> Observed:
         """Return a table with its policy and its status."""
         table, store = self._open(name)
         policy = self._policies.policy_of(name, table.table.properties).policy
@@ -156,7 +156,7 @@ class LakeSite:
         except Exception:
             self._open(name)  # says so if the table went while it was looked at
             raise
-        return Seen(name, str(table.table.metadata.table_uuid), policy, status)
+        return Observed(name, str(table.table.metadata.table_uuid), policy, status)
 
     def _open(self, name: TableName) -> tuple[IcebergTable, Store]:
         try:
@@ -166,9 +166,9 @@ class LakeSite:
                 raise TableGoneError(str(error)) from error
             raise
 
-    def maintain(self, seen: Seen, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+    def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
         """Run the pipeline on a table."""
-        patiently = Patience(self._lake.answers, self._patience)
+        patiently = CatalogRetry(self._lake.answers, self._patience)
         load = partial(patiently, partial(self._lake.open, seen.name))
         subject = Subject(
             seen.name, load, self._spark, seen.policy, self._clock, neighbours=self._neighbours.anew()

@@ -17,13 +17,13 @@ from rookery.cli import (
     doctor,
     history,
     indexes,
-    maintaining,
+    maintain,
     policies,
     puffin,
-    reading,
+    read,
     statistics,
     status,
-    watching,
+    watch,
 )
 from rookery.cli.render import plain, talk
 from rookery.cli.settings import Output, Settings
@@ -86,12 +86,12 @@ app = typer.Typer(
 )
 app.command("analyze")(statistics.analyze)
 app.command("stats")(statistics.stats)
-app.command("explain")(reading.explain)
-app.command("read")(reading.read)
-app.command("count")(reading.count)
+app.command("explain")(read.explain)
+app.command("read")(read.read)
+app.command("count")(read.count)
 app.command("status")(status.status)
-app.command("maintain")(maintaining.maintain)
-app.command("watch")(watching.watch)
+app.command("maintain")(maintain.maintain)
+app.command("watch")(watch.watch)
 app.command("history")(history.history)
 app.command("doctor")(doctor.doctor)
 app.add_typer(indexes.app, name="index")

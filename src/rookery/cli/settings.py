@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rookery.io import scheme_of
 from rookery.model import UsageError
-from rookery.storage import scheme_of
 
 if TYPE_CHECKING:
     from rookery.api.lake import Lake

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rookery.collect.choose import Choice, choose, choose_rows
+from rookery.collect.distributions import DistributionRequest
 from rookery.collect.keep import keep
-from rookery.collect.prepare import Work, differs, prepare
+from rookery.collect.prepare import AnalyzePlan, differs, prepare
 from rookery.collect.progress import Progress, silent
 from rookery.collect.readable import needs_engine, unreadable, why_skipped
-from rookery.collect.refresh_rows import refresh_rows
-from rookery.collect.rows import RowWants
+from rookery.collect.refresh_distributions import refresh_rows
 from rookery.collect.segments import write_groups
 from rookery.collect.statistics import is_registered, register, registrable
-from rookery.collect.work import Costs
+from rookery.collect.task import Costs
 from rookery.model import Field
-from rookery.store import State, Store
+from rookery.sidecar import State, Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.jvm import load_java_table
 
@@ -93,7 +93,7 @@ def analyze(
     )
 
 
-def _skipped(table: IcebergTable, work: Work, not_sketched: Sequence[Field]) -> dict[str, str]:
+def _skipped(table: IcebergTable, work: AnalyzePlan, not_sketched: Sequence[Field]) -> dict[str, str]:
     found = {field.name: "its type cannot be sketched" for field in not_sketched}
     unable = unreadable(table.fields(work.snapshot))
     return found | {
@@ -103,21 +103,26 @@ def _skipped(table: IcebergTable, work: Work, not_sketched: Sequence[Field]) -> 
     }
 
 
-def _not_in_rows(table: IcebergTable, work: Work) -> Set[int]:
+def _not_in_rows(table: IcebergTable, work: AnalyzePlan) -> Set[int]:
     """The columns that row statistics leave out: files with deletes are read for them by Spark."""
     unable = unreadable(table.fields(work.snapshot))
     by_spark = bool(unable) and bool(needs_engine(work.live.decoded).any())
     return work.skipped.keys() | (unable if by_spark else frozenset())
 
 
-def _no_rows(asked: RowWants, wants: RowWants) -> dict[str, str]:
+def _no_rows(asked: DistributionRequest, wants: DistributionRequest) -> dict[str, str]:
     left_out = [field for field in asked.fields if field not in wants.fields]
     why = "no histogram and no frequent values, as Spark must read some files and cannot read a {}"
     return {field.name: why.format(field.type) for field in left_out}
 
 
 def _collect(
-    spark: SparkSession, table: IcebergTable, store: Store, work: Work, wants: RowWants, progress: Progress
+    spark: SparkSession,
+    table: IcebergTable,
+    store: Store,
+    work: AnalyzePlan,
+    wants: DistributionRequest,
+    progress: Progress,
 ) -> tuple[State, Costs, int]:
     """Read what is missing, then write it down: segments first, the state that names them last."""
     written = write_groups(spark, table, store, work, progress)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rookery.collect.rows import RowWants
-from rookery.collect.together import group_field, is_group, member_ids
+from rookery.collect.column_sets import group_field, is_group, member_ids
+from rookery.collect.distributions import DistributionRequest
 from rookery.model import Field, UsageError, no_column
+from rookery.model.type_names import SKETCHED, base_type
+from rookery.sidecar import DistributionHeader, State
 from rookery.sketch import quantiles
-from rookery.sketch.typing import SKETCHED, base_type
-from rookery.store import RowIndex, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +44,22 @@ def declared_groups(state: State, fields: Sequence[Field]) -> list[Field]:
     """
     by_id = {field.id: field for field in fields}
     found: dict[Field, None] = {}
-    for kind in state.index.types.values():
+    for kind in state.header.types.values():
         members = [by_id.get(number) for number in member_ids(kind)] if kind.startswith("joint(") else []
         if members and all(member is not None for member in members):
             found[group_field([member.name for member in members if member], fields)] = None
     return list(found)
 
 
-def choose_rows(fields: Sequence[Field], choice: Choice, declared: RowIndex | None) -> RowWants:
+def choose_rows(
+    fields: Sequence[Field], choice: Choice, declared: DistributionHeader | None
+) -> DistributionRequest:
     """Return the row statistics that are wanted: what is asked for now, and what was asked for before."""
     histogram = _able(_named(fields, choice.histogram), quantiles.SUPPORTED.__contains__, "a histogram")
     top_k = _able(_named(fields, choice.top_k), SKETCHED.__contains__, "frequent values")
     if declared is None:
-        return RowWants(tuple(histogram), tuple(top_k), choice.sample)
-    return RowWants(
+        return DistributionRequest(tuple(histogram), tuple(top_k), choice.sample)
+    return DistributionRequest(
         _joined(fields, histogram, declared.histogram),
         _joined(fields, top_k, declared.top_k),
         choice.sample or declared.sample,

@@ -6,10 +6,10 @@ import time
 from collections.abc import Sequence
 
 from rookery.model import Field, Snapshot, UsageError, column_named, thousands
-from rookery.prune.forms import SUPPORTED
-from rookery.sketch.typing import base_type
-from rookery.store import FILES_SCHEMA, Declared, Index, IndexKind, State, StateIndex, Store
-from rookery.store.usable import from_best_state
+from rookery.model.type_names import base_type
+from rookery.prune.canonical import SUPPORTED
+from rookery.sidecar import FILES_SCHEMA, Declared, Index, IndexKind, State, StateHeader, Store
+from rookery.sidecar.usable import from_best_state
 from rookery.tables.iceberg import IcebergTable
 
 DEFAULT_FPP = 0.001
@@ -91,7 +91,7 @@ def _write(table: IcebergTable, store: Store, state: State | None, declared: Dec
     """Write the state anew with other indexes declared; one that was never there knows no file."""
     if state is None:
         snapshot = table.snapshot() or Snapshot(0, None, 0, 0, None, None)
-        index = StateIndex(
+        index = StateHeader(
             str(table.table.metadata.table_uuid),
             snapshot.id,
             snapshot.sequence_number,

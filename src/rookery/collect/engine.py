@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rookery.collect.arrow import leaf_array
+from rookery.collect.column_sets import is_group, member_ids
 from rookery.collect.plan import Group
+from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.read import ENGINE, add_group
 from rookery.collect.readable import readable_only
-from rookery.collect.together import is_group, member_ids
-from rookery.collect.work import Costs, Partial
-from rookery.collect.workers import forget_jars, on_spark
+from rookery.collect.task import Costs, Partial
 from rookery.model import Field, Snapshot, quote_part
 from rookery.sketch import InvertedThetaBuilder, ThetaSketch
 from rookery.sketch.kmv import ThetaBuilder

@@ -10,14 +10,23 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from rookery.collect.prepare import Work
-from rookery.collect.rows import RowSketches
+from rookery.collect.distributions import DistributionSketches
+from rookery.collect.prepare import AnalyzePlan
 from rookery.collect.segments import Written
 from rookery.collect.summary import summarize
 from rookery.model import FormatError
+from rookery.sidecar import (
+    FILES_SCHEMA,
+    DistributionHeader,
+    Index,
+    SegmentEntry,
+    State,
+    StateHeader,
+    Store,
+    merge_tiers,
+)
+from rookery.sidecar.live import file_keys
 from rookery.sketch import MAX_THETA, ThetaSketch, union
-from rookery.store import FILES_SCHEMA, Index, RowIndex, SegmentEntry, State, StateIndex, Store, merge_tiers
-from rookery.store.live import file_keys
 from rookery.tables.iceberg import IcebergTable
 
 log = logging.getLogger(__name__)
@@ -26,12 +35,12 @@ log = logging.getLogger(__name__)
 def keep(
     table: IcebergTable,
     store: Store,
-    work: Work,
+    work: AnalyzePlan,
     written: Sequence[Written],
-    rows: tuple[RowIndex | None, RowSketches],
+    rows: tuple[DistributionHeader | None, DistributionSketches],
 ) -> State:
     """Write the new state: what lives on of the old one, and the new segments."""
-    old = work.state.index.segments if work.state is not None else ()
+    old = work.state.header.segments if work.state is not None else ()
     segments = [*old, *(part.entry for part in written)]
     parts = [_carried_rows(work)] if work.state is not None else []
     places = dict(zip(work.live.keys.to_pylist(), work.live.decoded_manifests.tolist(), strict=True))
@@ -51,9 +60,9 @@ def keep(
         )
     files = pa.concat_tables(parts) if parts else FILES_SCHEMA.empty_table()
     segments_left, files = _drop_dead(segments, files, set(work.indexes.indexes))
-    types = dict(work.state.index.types) if work.state is not None else {}
+    types = dict(work.state.header.types) if work.state is not None else {}
     types |= {field.id: field.type for field in work.fields}
-    index = StateIndex(
+    index = StateHeader(
         str(table.table.metadata.table_uuid),
         work.snapshot.id,
         work.snapshot.sequence_number,
@@ -75,7 +84,7 @@ def keep(
     return store.publish(_limited(table, store, work, merge_tiers(store, state)))
 
 
-def _limited(table: IcebergTable, store: Store, work: Work, state: State) -> State:
+def _limited(table: IcebergTable, store: Store, work: AnalyzePlan, state: State) -> State:
     """Note the columns that have fewer values than their sketches estimate distinct ones."""
     if all(sketch.theta == MAX_THETA for sketch in state.thetas.values()):
         return state
@@ -90,10 +99,10 @@ def _limited(table: IcebergTable, store: Store, work: Work, state: State) -> Sta
         for number in state.thetas
         if counted.get(number, math.inf) < state.ndv(number)
     }
-    return replace(state, index=replace(state.index, ndvs=fewer))
+    return replace(state, header=replace(state.header, ndvs=fewer))
 
 
-def _carried_rows(work: Work) -> pa.Table:
+def _carried_rows(work: AnalyzePlan) -> pa.Table:
     assert work.state is not None
     rows = work.state.files.take(pa.array(work.live.carried))
     return rows.set_column(3, FILES_SCHEMA.field("manifest"), pa.array(work.live.carried_manifests))
@@ -121,7 +130,9 @@ def _drop_dead(
     return [segments[number] for number in kept], files.combine_chunks()
 
 
-def _thetas(work: Work, written: Sequence[Written], types: Mapping[int, str]) -> dict[int, ThetaSketch]:
+def _thetas(
+    work: AnalyzePlan, written: Sequence[Written], types: Mapping[int, str]
+) -> dict[int, ThetaSketch]:
     parts: dict[int, list[ThetaSketch]] = {field_id: [] for field_id in types}
     for field_id, sketch in work.base.items():
         parts[field_id].append(sketch)

@@ -11,18 +11,18 @@ import pyarrow.compute as pc
 
 from rookery.collect.engine import SCHEMA, FileBatch, add_rows, ordinals_by_path, roots_of, sketched
 from rookery.collect.plan import Group
+from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.read import ARROW
-from rookery.collect.work import Costs, Partial
-from rookery.collect.workers import forget_jars, on_spark
+from rookery.collect.task import Costs, Partial
 from rookery.model import ALWAYS, Field, Snapshot
 from rookery.prune.cascade import Pruning
 from rookery.prune.fileset import FileSet
 from rookery.read.file import FileRead, ReadCosts, Request, read_file
 from rookery.read.rows import make_request
 from rookery.read.survivors import survivors
+from rookery.sidecar import Store
+from rookery.sidecar.live import live_files
 from rookery.sketch import InvertedThetaBuilder
-from rookery.store import Store
-from rookery.store.live import live_files
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rookery.collect.together import is_group, member_ids
+from rookery.collect.column_sets import is_group, member_ids
 from rookery.model import Field
 from rookery.parquet import Leaf
 

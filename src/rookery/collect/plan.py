@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rookery.collect.readable import skipped_files
 from rookery.model import Field
+from rookery.sidecar import Index, IndexKind, State
 from rookery.sketch import MAX_FILES
-from rookery.store import Index, IndexKind, State
 
 # A core has one task, as starting one costs tens of milliseconds, but up to four where they are long; not
 # more, as each sends what it found of every column.
@@ -80,7 +80,7 @@ def coverage(keys: pa.Array, state: State | None, wanted: Field | Index | None =
     if wanted is not None:
         having = [
             number
-            for number, entry in enumerate(state.index.segments)
+            for number, entry in enumerate(state.header.segments)
             if (wanted in entry.indexes if isinstance(wanted, Index) else entry.describes(wanted))
         ]
         known = known.filter(pc.is_in(known["segment"], pa.array(having, pa.int32())))
@@ -144,7 +144,7 @@ def _cuts(rows: NDArray[np.int64], indexes: Sequence[IndexColumn]) -> Iterator[t
 
 def _usable(state: State, field: Field) -> bool:
     """A column whose type was promoted has other bytes now, so its old hashes are of no use."""
-    return state.index.types.get(field.id, field.type) == field.type
+    return state.header.types.get(field.id, field.type) == field.type
 
 
 def tasks(found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[int]]) -> list[Task]:

@@ -10,18 +10,18 @@ import pyarrow.compute as pc
 
 from rookery.collect import plan
 from rookery.collect.choose import declared_groups
+from rookery.collect.distributions import DistributionRequest
 from rookery.collect.readable import skipped_files, unreadable
-from rookery.collect.rows import RowWants
 from rookery.model import Field, Snapshot
+from rookery.sidecar import Declared, DistributionHeader, Index, State, Store
+from rookery.sidecar.live import Live, live_files
+from rookery.sidecar.usable import from_best_state
 from rookery.sketch import MAX_THETA, K, ThetaSketch, union
-from rookery.store import Declared, Index, RowIndex, State, Store
-from rookery.store.live import Live, live_files
-from rookery.store.usable import from_best_state
 from rookery.tables.iceberg import IcebergTable
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class AnalyzePlan:
     """A plan with all that it rests upon."""
 
     snapshot: Snapshot
@@ -30,26 +30,26 @@ class Work:
     live: Live
     base: Mapping[int, ThetaSketch]  # what the state knows of each column, less the files that are gone
     groups: list[plan.Group]
-    declared: RowIndex | None  # the row statistics that were asked for before
+    declared: DistributionHeader | None  # the row statistics that were asked for before
     indexes: Declared
     skipped: Mapping[int, int] = field(default_factory=dict)  # columns that are not read in so many files
 
 
 def prepare(
     table: IcebergTable, store: Store, snapshot: Snapshot, fields: tuple[Field, ...], full: bool
-) -> Work:
+) -> AnalyzePlan:
     """Find the state to build upon, and what is missing from it.
 
     Whether it is built upon or not, what a state has declared (column groups, row statistics) stays declared.
     """
-    declared: RowIndex | None = None
+    declared: DistributionHeader | None = None
     indexes = store.declared(str(table.table.metadata.table_uuid)).typed(table.fields(snapshot))
 
-    def build(state: State) -> Work | None:
+    def build(state: State) -> AnalyzePlan | None:
         nonlocal fields, declared
         known = declared_groups(state, table.fields(snapshot))
         fields = (*fields, *(group for group in known if group not in fields))
-        declared = declared or state.index.rows
+        declared = declared or state.header.rows
         return None if full else _build_upon(table, store, snapshot, fields, indexes, state)
 
     work = from_best_state(table, store, snapshot, build)
@@ -60,7 +60,7 @@ def prepare(
     unable = unreadable(table.fields(snapshot))
     groups = plan.groups(live.decoded, live.keys, fields, wanted, None, unable)
     skipped = _skipped(live, (*table.fields(snapshot), *fields), unable)
-    return Work(snapshot, fields, None, live, {}, groups, declared, indexes, skipped)
+    return AnalyzePlan(snapshot, fields, None, live, {}, groups, declared, indexes, skipped)
 
 
 def _skipped(live: Live, fields: Sequence[Field], unable: frozenset[int]) -> dict[int, int]:
@@ -82,13 +82,13 @@ def _build_upon(
     fields: tuple[Field, ...],
     indexes: Declared,
     state: State,
-) -> Work:
+) -> AnalyzePlan:
     store.check(state)
     live = live_files(table, snapshot, state, decode_all=False)
     base = _surviving(store, state, live)
-    starved = [field_id for field_id, sketch in base.items() if _starved(sketch, live)]
-    state = _forget(state, starved, table.fields(snapshot))
-    base = {field_id: sketch for field_id, sketch in base.items() if field_id in state.index.types}
+    undersampled = [field_id for field_id, sketch in base.items() if _undersampled(sketch, live)]
+    state = _forget(state, undersampled, table.fields(snapshot))
+    base = {field_id: sketch for field_id, sketch in base.items() if field_id in state.header.types}
     wanted = _columns_of(indexes.indexes, table.fields(snapshot))
     # Whether a column can be read hangs on the formats and deletes of all files, which states do not tell.
     unable = unreadable(table.fields(snapshot))
@@ -96,7 +96,7 @@ def _build_upon(
         live = live_files(table, snapshot, state, decode_all=True)
     groups = plan.groups(live.decoded, live.keys, fields, wanted, state, unable)
     skipped = _skipped(live, (*table.fields(snapshot), *fields), unable)
-    return Work(snapshot, fields, state, live, base, groups, state.index.rows, indexes, skipped)
+    return AnalyzePlan(snapshot, fields, state, live, base, groups, state.header.rows, indexes, skipped)
 
 
 def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:
@@ -104,10 +104,10 @@ def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSket
 
     Segments are read only if some files do not, or if a column was left out when its files last changed.
     """
-    wanted = state.index.types.keys() - (set() if live.removed else state.thetas.keys())
+    wanted = state.header.types.keys() - (set() if live.removed else state.thetas.keys())
     parts: dict[int, list[ThetaSketch]] = {field_id: [] for field_id in wanted}
     alive = replace(state, files=state.files.take(pa.array(live.carried)))
-    for number, entry in enumerate(state.index.segments):
+    for number, entry in enumerate(state.header.segments):
         mask, known = alive.live(number), wanted.intersection(entry.field_ids)
         if not known or not mask.any():  # a dead segment takes its θ along
             continue
@@ -117,26 +117,26 @@ def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSket
     return {**state.thetas, **{field_id: union(sketches) for field_id, sketches in parts.items()}}
 
 
-def _starved(sketch: ThetaSketch, live: Live) -> bool:
+def _undersampled(sketch: ThetaSketch, live: Live) -> bool:
     """θ can only fall: where removals have left too few hashes below it, the column is collected again."""
     return live.removed > 0 and sketch.theta != MAX_THETA and len(sketch.hashes) < K // 2
 
 
-def _forget(state: State, starved: Sequence[int], fields: Sequence[Field]) -> State:
+def _forget(state: State, undersampled: Sequence[int], fields: Sequence[Field]) -> State:
     """Strike columns from a state: starved ones, and those whose type has changed."""
     types = {field.id: field.type for field in fields}
-    retyped = {field_id for field_id, kind in state.index.types.items() if types.get(field_id, kind) != kind}
-    gone = {*starved, *retyped}
+    retyped = {field_id for field_id, kind in state.header.types.items() if types.get(field_id, kind) != kind}
+    gone = {*undersampled, *retyped}
     if not gone:
         return state
     segments = tuple(
         replace(entry, field_ids=tuple(field_id for field_id in entry.field_ids if field_id not in gone))
-        for entry in state.index.segments
+        for entry in state.header.segments
     )
-    kept = {field_id: kind for field_id, kind in state.index.types.items() if field_id not in gone}
+    kept = {field_id: kind for field_id, kind in state.header.types.items() if field_id not in gone}
     return replace(
         state,
-        index=replace(state.index, segments=segments, types=kept),
+        header=replace(state.header, segments=segments, types=kept),
         frequent={number: found for number, found in state.frequent.items() if number not in retyped},
     )
 
@@ -153,14 +153,14 @@ def _lacks_something(
     )
 
 
-def differs(work: Work, wants: RowWants) -> bool:
+def differs(work: AnalyzePlan, wants: DistributionRequest) -> bool:
     """Whether a new state must be written: something is to be read, or the old one says something else."""
     return (
         bool(work.groups)
         or work.live.removed > 0
         or work.state is None
         or not wants.are_in(work.state)
-        or work.state.index.snapshot_id != work.snapshot.id
-        or work.state.index.indexes != work.indexes.indexes
-        or not {field.id for field in work.fields} <= set(work.state.index.types)
+        or work.state.header.snapshot_id != work.snapshot.id
+        or work.state.header.indexes != work.indexes.indexes
+        or not {field.id for field in work.fields} <= set(work.state.header.types)
     )

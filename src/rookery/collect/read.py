@@ -16,17 +16,17 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rookery.collect.arrow import leaf_array, read_leaves, row_values
+from rookery.collect.column_sets import is_group, member_types
 from rookery.collect.physical import PhysicalColumns
-from rookery.collect.together import is_group, member_types
+from rookery.io import Source, SourceFile, TailSource, open_source
 from rookery.model import Field, Place
 from rookery.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
 from rookery.parquet.pages import UnreadablePagesError, read_chunk
 from rookery.sketch import ThetaSketch
 from rookery.sketch.bloom_builder import BloomBuilder
-from rookery.sketch.joint import add_joint
+from rookery.sketch.column_sets import add_joint
 from rookery.sketch.kmv import ThetaBuilder
-from rookery.sketch.values import PlainValues, ValueTaker, add_arrow, plain_values
-from rookery.storage import Source, SourceFile, TailSource, open_source
+from rookery.sketch.values import PlainValues, ValueConsumer, add_arrow, plain_values
 
 PAGES = "pages"
 ARROW = "arrow"
@@ -49,14 +49,14 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexTakers:
+class IndexConsumers:
     """Where a file's values go for its indexes: Bloom filters by field id, and positions of values."""
 
     blooms: Mapping[int, tuple[Field, BloomBuilder]] = field(default_factory=dict)
     bitmaps: Mapping[int, tuple[Field, PositionTaker]] = field(default_factory=dict)
 
 
-NO_INDEXES = IndexTakers()
+NO_INDEXES = IndexConsumers()
 
 
 def read_parquet(
@@ -67,7 +67,7 @@ def read_parquet(
     io_properties: Mapping[str, str],
     part: int = 0,
     parts: int = 1,
-    indexes: IndexTakers = NO_INDEXES,
+    indexes: IndexConsumers = NO_INDEXES,
     rows: int | None = None,
 ) -> Reading:
     """Sketch the columns *fields* of a file; hashes at or above *thetas* (by field id) are of no use.
@@ -85,9 +85,9 @@ def read_parquet(
         values = 0
         for column, takes_theta in _columns(fields, indexes):
             builder = ThetaBuilder(thetas[column.id]) if takes_theta else None
-            takers: list[ValueTaker] = [builder] if builder is not None else []
+            consumers: list[ValueConsumer] = [builder] if builder is not None else []
             if column.id in indexes.blooms:
-                takers.append(indexes.blooms[column.id][1])
+                consumers.append(indexes.blooms[column.id][1])
             leaves = physical.members(column)
             if leaves is not None and is_group(column):
                 assert builder is not None
@@ -95,7 +95,7 @@ def read_parquet(
                     chunks += _read_group(source, mine, leaves, column, builder)
                 values += sum(footer.row_groups[number].rows for number in mine)
             elif leaves is not None:
-                chunks += _read_leaf(source, footer, mine, leaves[0], column, takers)
+                chunks += _read_leaf(source, footer, mine, leaves[0], column, consumers)
                 values += sum(footer.row_groups[number].chunks[leaves[0].index].values for number in mine)
             if builder is not None:
                 sketches[column.id] = builder.result()
@@ -104,7 +104,7 @@ def read_parquet(
         return Reading(sketches, chunks, values, opened.bytes_read, opened.reads, physical.highest_id)
 
 
-def _columns(fields: Sequence[Field], indexes: IndexTakers) -> Iterator[tuple[Field, bool]]:
+def _columns(fields: Sequence[Field], indexes: IndexConsumers) -> Iterator[tuple[Field, bool]]:
     """The columns whose values are read, and whether their distinct values are counted."""
     counted = {column.id for column in fields}
     yield from ((column, True) for column in fields)
@@ -112,17 +112,22 @@ def _columns(fields: Sequence[Field], indexes: IndexTakers) -> Iterator[tuple[Fi
 
 
 def _read_leaf(
-    source: Source, footer: Footer, numbers: range, leaf: Leaf, column: Field, takers: Sequence[ValueTaker]
+    source: Source,
+    footer: Footer,
+    numbers: range,
+    leaf: Leaf,
+    column: Field,
+    consumers: Sequence[ValueConsumer],
 ) -> Counter[str]:
     plain = plain_values(column.type, leaf.physical.name, leaf.width, leaf.time_unit)
     ways: Counter[str] = Counter()
     for number in numbers:
         chunk = footer.row_groups[number].chunks[leaf.index]
-        if plain is not None and _by_pages(source, chunk, plain, takers):
+        if plain is not None and _by_pages(source, chunk, plain, consumers):
             ways[PAGES] += 1
         else:
             with damaged(Place(source.name, chunk.start), f"values of column {column.name}"):
-                _by_arrow(source, leaf, number, column, takers)
+                _by_arrow(source, leaf, number, column, consumers)
             ways[ARROW] += 1
     return ways
 
@@ -166,14 +171,14 @@ def add_group(builder: ThetaBuilder, group: Field, columns: Mapping[int, pa.Arra
     add_joint(builder, list(types.values()), [columns[number] for number in types])
 
 
-def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, takers: Sequence[ValueTaker]) -> bool:
+def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, consumers: Sequence[ValueConsumer]) -> bool:
     """Take the chunk's values from its pages; False if some page has another form."""
     if chunk.other_pages:
         return False
 
     def take(data: NDArray[np.uint8], start: int, end: int) -> None:
-        for taker in takers:
-            plain(taker, data, start, end)
+        for consumer in consumers:
+            plain(consumer, data, start, end)
 
     try:
         read_chunk(source, chunk, take)
@@ -183,11 +188,11 @@ def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, takers: Sequence
 
 
 def _by_arrow(
-    source: Source, leaf: Leaf, row_group: int, column: Field, takers: Sequence[ValueTaker]
+    source: Source, leaf: Leaf, row_group: int, column: Field, consumers: Sequence[ValueConsumer]
 ) -> None:
     file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
     (found,) = read_leaves(file, row_group, [leaf])
     for array in found.chunks:
         values = leaf_array(array, column.parts[1:])
-        for taker in takers:
-            add_arrow(taker, column.type, values)
+        for consumer in consumers:
+            add_arrow(consumer, column.type, values)

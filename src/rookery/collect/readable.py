@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.collect.together import is_group, member_ids
+from rookery.collect.column_sets import is_group, member_ids
 from rookery.model import Field
-from rookery.sketch.typing import SKETCHED, base_type
+from rookery.model.type_names import SKETCHED, base_type
 
 _NOT_IN_SPARK = frozenset({"time", "timestamp_ns", "timestamptz_ns"})
 SPARK_READS = SKETCHED - _NOT_IN_SPARK

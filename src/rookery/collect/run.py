@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from rookery.collect.plan import Task
 from rookery.collect.progress import Progress, silent, watched
-from rookery.collect.work import Costs, Partial, run_task
-from rookery.collect.workers import forget_jars, on_spark
+from rookery.collect.pyworkers import forget_jars, on_spark
+from rookery.collect.task import Costs, Partial, run_task
 from rookery.sketch import InvertedTheta
 from rookery.sketch.bitmap import BitmapIndex
 from rookery.sketch.bloom import BloomFilter
@@ -34,7 +34,7 @@ _ARROW = pa.schema(
     ]
 )
 _COSTS, _THETA, _BLOOM, _BITMAP = "costs", "theta", "bloom", "bitmap"
-_HARD, _HIGHEST_ID = "hard", "highest_id"
+_NEEDS_ENGINE, _HIGHEST_ID = "needs_engine", "highest_id"
 _BATCH_BYTES = 32 << 20
 
 
@@ -72,7 +72,7 @@ def merge(partials: Sequence[Partial]) -> Partial:
         partials[0].group,
         {n: InvertedTheta.merge([part.thetas[n] for part in partials if n in part.thetas]) for n in fields},
         sum((partial.costs for partial in partials), Costs()),
-        tuple(ordinal for partial in partials for ordinal in partial.hard),
+        tuple(ordinal for partial in partials for ordinal in partial.needs_engine),
         blooms,
         {number: BitmapIndex.merge(found) for number, found in bitmaps.items()},
         max(partial.highest_id for partial in partials),
@@ -135,8 +135,8 @@ def _partial(group: int, row: Row | _Row) -> Partial:
     payload = bytes(row.payload)
     if row.kind == _COSTS:
         stated = json.loads(payload)
-        hard, highest_id = tuple(stated.pop(_HARD)), stated.pop(_HIGHEST_ID)
-        return Partial(group, {}, Costs.of(stated), hard, highest_id=highest_id)
+        needs_engine, highest_id = tuple(stated.pop(_NEEDS_ENGINE)), stated.pop(_HIGHEST_ID)
+        return Partial(group, {}, Costs.of(stated), needs_engine, highest_id=highest_id)
     if row.kind == _THETA:
         return Partial(group, {row.field: InvertedTheta.decode(payload)}, Costs())
     if row.kind == _BLOOM:
@@ -145,7 +145,7 @@ def _partial(group: int, row: Row | _Row) -> Partial:
 
 
 def _rows(partial: Partial) -> Iterator[tuple[str, int, int, bytes]]:
-    stated = {_HARD: partial.hard, _HIGHEST_ID: partial.highest_id}
+    stated = {_NEEDS_ENGINE: partial.needs_engine, _HIGHEST_ID: partial.highest_id}
     costs = json.dumps(partial.costs.as_dict() | stated)
     yield _COSTS, 0, 0, costs.encode()
     for number, theta in partial.thetas.items():

@@ -11,16 +11,16 @@ import numpy as np
 from rookery.collect import plan
 from rookery.collect.engine import run_engine
 from rookery.collect.own_rows import run_own
-from rookery.collect.prepare import Work
+from rookery.collect.prepare import AnalyzePlan
 from rookery.collect.progress import Progress
 from rookery.collect.readable import needs_engine, refused
 from rookery.collect.run import merge, run
-from rookery.collect.work import Costs, Partial
+from rookery.collect.task import Costs, Partial
+from rookery.sidecar import Contents, SegmentEntry, Store, ZoneMap, write_segment
+from rookery.sidecar.checksums import footer_checksum
+from rookery.sidecar.state import NO_COLUMN_IS_YOUNGER
 from rookery.sketch import ThetaSketch
 from rookery.sketch.bloom_matrix import BloomMatrix
-from rookery.store import Contents, SegmentEntry, Store, ZoneMap, write_segment
-from rookery.store.seal import footer_checksum
-from rookery.store.state import NO_COLUMN_IS_YOUNGER
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ class Written:
 
 
 def write_groups(
-    spark: SparkSession, table: IcebergTable, store: Store, work: Work, progress: Progress
+    spark: SparkSession, table: IcebergTable, store: Store, work: AnalyzePlan, progress: Progress
 ) -> list[Written]:
     """Read the groups; of each, only what concerns the whole table is held on to."""
-    hard = {group.number: np.flatnonzero(needs_engine(group.files)).tolist() for group in work.groups}
-    tasks = plan.tasks(work.groups, spark.sparkContext.defaultParallelism, skip=hard)
+    planned = {group.number: np.flatnonzero(needs_engine(group.files)).tolist() for group in work.groups}
+    tasks = plan.tasks(work.groups, spark.sparkContext.defaultParallelism, skip=planned)
     shared = {(task.group, file.ordinal) for task in tasks for file in task.files if file.parts > 1}
     written: dict[int, Written] = {}
 
     def finish(group: plan.Group, found: Partial | None) -> None:
-        by_engine = sorted({*hard[group.number], *(found.hard if found is not None else ())})
+        by_engine = sorted({*planned[group.number], *(found.needs_engine if found is not None else ())})
         parts = [found] if found is not None else []
         if by_engine and group.fields:
             parts += _by_engine(spark, table, store, work, group, by_engine)
@@ -70,7 +70,7 @@ def _by_engine(
     spark: SparkSession,
     table: IcebergTable,
     store: Store,
-    work: Work,
+    work: AnalyzePlan,
     group: plan.Group,
     ordinals: Sequence[int],
 ) -> list[Partial]:
@@ -103,7 +103,9 @@ def _rates(group: plan.Group) -> dict[int, float]:
     return {wanted.field.id: wanted.index.fpp for wanted in group.indexes if wanted.index.fpp}
 
 
-def _write(store: Store, work: Work, group: plan.Group, partial: Partial, last_column_id: int) -> Written:
+def _write(
+    store: Store, work: AnalyzePlan, group: plan.Group, partial: Partial, last_column_id: int
+) -> Written:
     rates = _rates(group)
     count = group.files.num_rows
     blooms = {

@@ -10,7 +10,7 @@ from pyiceberg.table.statistics import StatisticsFile
 
 from rookery.model import UNUSABLE_FILE, Snapshot
 from rookery.puffin import THETA_V1, Blob, Writer, open_puffin
-from rookery.store import State
+from rookery.sidecar import State
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.jvm import register_statistics
 

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.collect.choose import declared_groups
+from rookery.collect.column_sets import is_group
 from rookery.collect.extremes import NO_VALUE, ColumnBounds, Extreme
-from rookery.collect.together import is_group
 from rookery.model import Certainty, Estimate, Field, Snapshot
+from rookery.sidecar import State, Store, ZoneMap
+from rookery.sidecar.live import Live, live_files
 from rookery.sketch import ThetaSketch, union
-from rookery.store import State, Store, ZoneMap
-from rookery.store.live import Live, live_files
 from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
 from rookery.tables.iceberg.files import IDENTITY, identities
 
@@ -111,9 +111,9 @@ def _parts(
     known = pa.array([], pa.binary(16))
     parts: list[_Part] = []
     if state is not None:
-        alive = State(state.index, state.files.take(pa.array(live.carried)))
+        alive = State(state.header, state.files.take(pa.array(live.carried)))
         known = alive.files["key"].combine_chunks()
-        for number, entry in enumerate(state.index.segments):
+        for number, entry in enumerate(state.header.segments):
             with store.open_segment(entry) as segment:
                 mask = alive.live(number)
                 if wanted is not None:

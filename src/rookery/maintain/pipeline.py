@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from rookery.maintain.facts.layout import sizes_of
+from rookery.maintain.formatting import one_line
 from rookery.maintain.policies.choosing import risky
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.times import show_quiet_hours
@@ -23,7 +24,6 @@ from rookery.maintain.steps import (
 )
 from rookery.maintain.steps.step import (
     Idle,
-    Look,
     Outcome,
     Plan,
     Ran,
@@ -31,10 +31,10 @@ from rookery.maintain.steps.step import (
     StepReport,
     Subject,
     TableRun,
+    TableView,
     VerificationError,
 )
 from rookery.maintain.survey import survey
-from rookery.maintain.words import one_line
 from rookery.model import RookeryError, UsageError
 from rookery.tables.iceberg.java_errors import CancelledError, ConflictError, as_rookery
 
@@ -150,14 +150,14 @@ class _Run:
                 return f"it rests upon '{name}', which {became}"
         return None
 
-    def _look(self) -> Look:
+    def _look(self) -> TableView:
         done = [each.step for each in self.reports if each.outcome in (Outcome.DONE, Outcome.PLANNED)]
-        return Look(self._subject, survey(*self._subject.load()), tuple(done))
+        return TableView(self._subject, survey(*self._subject.load()), tuple(done))
 
     def _taken(self, step: Step) -> StepReport:
         """Take a step again as long as others come in its way, and a few times at most."""
         attempt, why = 1, "it could not be planned"
-        first: Look | None = None
+        first: TableView | None = None
         while True:
             try:
                 look = self._look()
@@ -180,7 +180,7 @@ class _Run:
                 log.debug("%s of %s failed", step.name, self._subject.name, exc_info=True)
                 return _failed(step, why, attempt, as_rookery(error, step.name))
 
-    def _done(self, step: Step, look: Look, planned: Plan | Idle) -> StepReport:
+    def _done(self, step: Step, look: TableView, planned: Plan | Idle) -> StepReport:
         if isinstance(planned, Idle):
             return StepReport(step.name, Outcome.NOT_NEEDED, planned.why)
         before = _measured(step, look)
@@ -193,7 +193,7 @@ class _Run:
         return StepReport(step.name, Outcome.DONE, why, ran.files, ran.bytes, before, _measured(step, after))
 
 
-def _finished_before(step: Step, why: str, attempts: int, first: Look, now: Look) -> StepReport:
+def _finished_before(step: Step, why: str, attempts: int, first: TableView, now: TableView) -> StepReport:
     """What is said where an attempt met a conflict, and the next finds nothing left to do."""
     before, after = _measured(step, first), _measured(step, now)
     said = f"{why}; an earlier attempt, or another, has done it"
@@ -211,16 +211,16 @@ def _failed(step: Step, why: str, attempts: int, error: RookeryError) -> StepRep
     )
 
 
-def _measured(step: Step, look: Look) -> Mapping[str, float]:
+def _measured(step: Step, look: TableView) -> Mapping[str, float]:
     return {name: _MEASURES[name](look) for name in step.measures}
 
 
-def _small_files(look: Look) -> float:
+def _small_files(look: TableView) -> float:
     right = sizes_of(look.survey.table.table.properties, look.policy)
     return float((look.survey.numbers("size") < right.small).sum())
 
 
-_MEASURES: Mapping[str, Callable[[Look], float]] = {
+_MEASURES: Mapping[str, Callable[[TableView], float]] = {
     "snapshots": lambda look: len(look.survey.table.snapshots),
     "files": lambda look: look.survey.files.num_rows,
     "bytes": lambda look: int(look.survey.numbers("size").sum()),

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 
 from rookery.collect.declare import declared_on
 from rookery.maintain.breaches import breaches
-from rookery.maintain.facts.beside import Beside, beside
 from rookery.maintain.facts.drift import Drift, drift_of, worst
+from rookery.maintain.facts.engine_visibility import (
+    EngineVisibility,
+    engine_visibility,
+    spark_sees,
+    trino_sees,
+)
 from rookery.maintain.facts.layout import Layout, layout
 from rookery.maintain.facts.score import Score, score
-from rookery.maintain.facts.sights import Sight, sights, spark_sees, trino_sees
-from rookery.maintain.facts.staleness import Freshness, Staleness, Standing
+from rookery.maintain.facts.sidecar_files import SidecarFiles, beside
+from rookery.maintain.facts.staleness import Freshness, Staleness, StatsComparison
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.expire import expirable
-from rookery.maintain.steps.step import Look, Subject, no_spark
+from rookery.maintain.steps.step import Subject, TableView, no_spark
 from rookery.maintain.survey import Survey, survey
-from rookery.store import Index, Store
+from rookery.sidecar import Index, Store
 from rookery.tables.iceberg import IcebergTable
 
 
@@ -60,9 +65,9 @@ class TableStatus:
     statistics: Staleness
     drift_low: float
     drift_high: float | None
-    sights: tuple[Sight, ...]
+    engine_visibility: tuple[EngineVisibility, ...]
     layout: Layout
-    beside: Beside
+    beside: SidecarFiles
     expirable_snapshots: int
     score: Score
     breaches: tuple[str, ...]  # what is below the policy, a line each
@@ -75,13 +80,13 @@ def table_status(
 ) -> TableStatus:
     """Return a table's status; with *columns*, of each column and index too. No data is read."""
     seen = survey(table, store)
-    look = Look(Subject(table.name, lambda: (table, store), no_spark, policy, lambda: now), seen)
-    held = look.standing
+    look = TableView(Subject(table.name, lambda: (table, store), no_spark, policy, lambda: now), seen)
+    held = look.comparison
     age = look.age
     drift = drift_of(held, uncounted=columns)
     least, most = worst(drift)
     lies = layout(seen, policy)
-    by_engine = sights(seen, held.line)
+    by_engine = engine_visibility(seen, held.line)
     old = expirable(look)
     near = beside(seen)
     return TableStatus(
@@ -102,13 +107,13 @@ def table_status(
     )
 
 
-def _columns(held: Standing, age: Staleness, drifts: Sequence[Drift]) -> tuple[ColumnStatus, ...]:
+def _columns(held: StatsComparison, age: Staleness, drifts: Sequence[Drift]) -> tuple[ColumnStatus, ...]:
     spark, trino = spark_sees(held.survey), trino_sees(held.survey, held.line)
     seen = ((each, each.field.id in spark, each.field.id in trino) for each in drifts)
     return tuple(_column(held, age, *each) for each in seen)
 
 
-def _column(held: Standing, age: Staleness, drift: Drift, spark: bool, trino: bool) -> ColumnStatus:
+def _column(held: StatsComparison, age: Staleness, drift: Drift, spark: bool, trino: bool) -> ColumnStatus:
     counted = drift.before is not None
     freshness = Freshness.NEVER if not counted else Freshness.STALE if held.since else Freshness.CURRENT
     if counted and not held.on_line:

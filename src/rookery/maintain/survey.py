@@ -15,9 +15,9 @@ from pyiceberg.partitioning import PartitionSpec
 
 from rookery.model import Snapshot
 from rookery.prune.fileset import FileSet
-from rookery.store import State, Store
-from rookery.store.live import live_files
-from rookery.store.usable import from_best_state
+from rookery.sidecar import State, Store
+from rookery.sidecar.live import live_files
+from rookery.sidecar.usable import from_best_state
 from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable, read_files
 from rookery.tables.iceberg.deletes import deletes_by_file
 from rookery.tables.iceberg.files import IDENTITY

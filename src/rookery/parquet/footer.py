@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from rookery.io import Source
 from rookery.model import Place
 from rookery.parquet.layout import (
     CODECS,
@@ -20,7 +21,6 @@ from rookery.parquet.layout import (
 )
 from rookery.parquet.metadata import parse_metadata
 from rookery.parquet.thrift import Cursor
-from rookery.storage import Source
 
 __all__ = [
     "CODECS",

@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary, proxy
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rookery.io import Source, SourceFile
 from rookery.model import Place
 from rookery.parquet.layout import damaged
-from rookery.storage import Source, SourceFile
 
 _files: WeakKeyDictionary[Source, pq.ParquetFile] = WeakKeyDictionary()
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rookery.io import Source
 from rookery.model import Place
 from rookery.parquet.layout import Chunk, ParquetError, damaged
 from rookery.parquet.ranges import JOIN_GAP, Range, read_ranges
 from rookery.parquet.thrift import Cursor, Struct
-from rookery.storage import Source
 
 Bounds = tuple[bytes | None, ...]
 

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from rookery.io import Source
 from rookery.model import Place
 from rookery.parquet.layout import CODECS, Chunk, Encoding, PageType, ParquetError, damaged
 from rookery.parquet.ranges import check_range
 from rookery.parquet.thrift import Cursor, Struct, ThriftError
-from rookery.storage import Source
 
 Values = Callable[[NDArray[np.uint8], int, int], None]
 """Takes the values that lie in an array between two offsets, PLAIN-encoded."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from rookery.io import Source
 from rookery.model import Place
 from rookery.parquet.layout import Chunk, ParquetError, damaged
 from rookery.parquet.ranges import check_range
 from rookery.parquet.thrift import Cursor, Struct
-from rookery.storage import Source
 
 BLOCK_BYTES = 32
 _MAX_BYTES = 128 << 20  # the most that writers make

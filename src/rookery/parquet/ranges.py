@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rookery.io import Source
 from rookery.model import Place
 from rookery.parquet.layout import ParquetError
-from rookery.storage import Source
 
 JOIN_GAP = 64 << 10  # to read so many bytes in vain costs less than another request
 

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from rookery.io import Source
 from rookery.model import Place, UsageError
 from rookery.parquet.layout import Chunk, Footer, Leaf, PageType, ParquetError, damaged
 from rookery.parquet.minifile import PAGES_AT, one_column_file, top_level
 from rookery.parquet.page_index import PageIndex
 from rookery.parquet.ranges import JOIN_GAP, Range, read_ranges
 from rookery.parquet.thrift import Cursor, ThriftError
-from rookery.storage import Source
 
 Rows = Sequence[tuple[int, int]]
 """Half-open ranges of rows of a row group, ascending and apart."""

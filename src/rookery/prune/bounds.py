@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.model import Compare, In, IsNaN, IsNull, Leaf, Like, Op, Value
-from rookery.prune.forms import form_of, is_float, scalar
-from rookery.sketch.typing import base_type
+from rookery.model.type_names import base_type
+from rookery.prune.canonical import form_of, is_float, scalar
 
 UNKNOWN = -1
 _FEW = 8  # values that are looked up one by one

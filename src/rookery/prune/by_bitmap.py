@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from rookery.model import And, Leaf, Or, Predicate, all_of, leaves_of, opaque_parts
-from rookery.prune.fileset import FileSet, Place
-from rookery.prune.forms import form_of, from_bytes
-from rookery.prune.rows import true_values
+from rookery.prune.canonical import form_of, from_bytes
+from rookery.prune.fileset import FileSet, SegmentPosition
+from rookery.prune.row_filter import true_values
+from rookery.sidecar import Index, IndexKind, Segment
 from rookery.sketch.bitmap import cardinality_by_file, positions_of
 from rookery.sketch.bitmap_directory import BitmapDirectory
-from rookery.store import Index, IndexKind, Segment
 
 if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning
@@ -33,7 +33,7 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
     asked = {leaf.field.id for leaf in leaves_of(pruning.predicate)}
     indexes = bitmap_indexes(files, pruning.predicate)
     if not indexes:
-        known = {index.field_id for index in state.index.indexes if index.kind is IndexKind.BITMAP}
+        known = {index.field_id for index in state.header.indexes if index.kind is IndexKind.BITMAP}
         return keep, "not built yet" if known & asked else "no bitmap index on these columns"
     notes: list[str] = []
     for place in files.places:
@@ -54,7 +54,7 @@ def bitmap_indexes(files: FileSet, predicate: Predicate) -> dict[int, Index]:
     """The bitmap indexes that serve a predicate's columns, by field id."""
     assert files.state is not None
     types = {leaf.field.id: leaf.field.type for leaf in leaves_of(predicate)}
-    built = {index for entry in files.state.index.segments for index in entry.indexes}
+    built = {index for entry in files.state.header.segments for index in entry.indexes}
     return {
         index.field_id: index
         for index in built
@@ -81,11 +81,11 @@ class BitmapRows:
 
 
 def matching_rows(
-    files: FileSet, place: Place, indexes: Mapping[int, Index], predicate: Predicate
+    files: FileSet, place: SegmentPosition, indexes: Mapping[int, Index], predicate: Predicate
 ) -> BitmapRows | None:
     """Return the rows of a segment's files that may match; None if its bitmaps say nothing."""
     assert files.state is not None
-    built = files.state.index.segments[place.segment].indexes
+    built = files.state.header.segments[place.segment].indexes
     mine = {number: index for number, index in indexes.items() if index in built}
     segment = files.segment(place.segment)
     directories = {number: segment.bitmap_directory(number) for number in mine}

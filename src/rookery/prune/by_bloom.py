@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from rookery.model import Leaf, leaves_of
 from rookery.prune.by_theta import wanted_values
 from rookery.prune.evaluate import evaluate
-from rookery.prune.fileset import Place, merged
+from rookery.prune.fileset import SegmentPosition, merged
+from rookery.sidecar import Index, IndexKind
 from rookery.sketch.value_hashes import bloom_hashes
-from rookery.store import Index, IndexKind
 
 if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning
@@ -26,7 +26,7 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
     everything = np.ones(len(files), bool)
     if state is None:
         return everything, "the table was never analysed"
-    indexes = {index.field_id: index for index in state.index.indexes if index.kind is IndexKind.BLOOM}
+    indexes = {index.field_id: index for index in state.header.indexes if index.kind is IndexKind.BLOOM}
     asked = {leaf.field.id for leaf in leaves_of(pruning.predicate)}
     if not indexes.keys() & asked:
         return everything, "no Bloom index on these columns"
@@ -54,7 +54,7 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
 
 
 def _verdict(
-    pruning: Pruning, place: Place, index: Index, hashes: list[int], notes: list[str]
+    pruning: Pruning, place: SegmentPosition, index: Index, hashes: list[int], notes: list[str]
 ) -> NDArray[np.bool_]:
     everything = np.ones(len(place.numbers), bool)
     if not pruning.keep[place.numbers].any():
@@ -66,7 +66,7 @@ def _verdict(
         notes.append(f"a segment could not be used: {error}")
         return everything
     assert pruning.files.state is not None
-    maybe = np.ones(pruning.files.state.index.segments[place.segment].files, bool)
+    maybe = np.ones(pruning.files.state.header.segments[place.segment].files, bool)
     for ordinals, found in probed:
         maybe[ordinals] = found
     return maybe[place.ordinals]

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.model import Leaf, Predicate
+from rookery.model.type_names import base_type
 from rookery.prune.bounds import might_match, must_match
+from rookery.prune.canonical import SUPPORTED
 from rookery.prune.evaluate import evaluate, surely
-from rookery.prune.forms import SUPPORTED
-from rookery.sketch.typing import base_type
 
 if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning

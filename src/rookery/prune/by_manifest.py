@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.prune.by_partition import useful_columns
-from rookery.prune.forms import bound_from_bytes, is_float
+from rookery.prune.canonical import bound_from_bytes, is_float
 from rookery.prune.partitions import PartitionColumn, test_partitions
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.model import Compare, Field, In, Leaf, Op, Value, leaves_of
+from rookery.prune.cache import LruCache
 from rookery.prune.evaluate import evaluate
-from rookery.prune.fileset import Place, merged
-from rookery.prune.kept import Kept
+from rookery.prune.fileset import SegmentPosition, merged
 from rookery.sketch import MAX_THETA, InvertedTheta
 from rookery.sketch.value_hashes import theta_hashes
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning
 
 MOST_VALUES = 1000
-_THETAS: Kept[InvertedTheta] = Kept(512)
+_THETAS: LruCache[InvertedTheta] = LruCache(512)
 
 
 def wanted_values(leaf: Leaf) -> tuple[Value, ...] | None:
@@ -44,14 +44,14 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
     def test(leaf: Leaf) -> NDArray[np.bool_]:
         values = wanted_values(leaf)
         field = leaf.field
-        if values is None or len(values) > MOST_VALUES or state.index.types.get(field.id) != field.type:
+        if values is None or len(values) > MOST_VALUES or state.header.types.get(field.id) != field.type:
             return everything
         hashes = [theta_hashes(field.type, value) for value in values]
         if any(found is None for found in hashes):
             return everything
         flat = [number for found in hashes for number in found or ()]
 
-        def verdict(place: Place) -> NDArray[np.bool_]:
+        def verdict(place: SegmentPosition) -> NDArray[np.bool_]:
             return _verdict(pruning, place, field, flat, lowest)
 
         return merged(files.places, verdict, len(files))
@@ -64,14 +64,14 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
 
 
 def _verdict(
-    pruning: Pruning, place: Place, field: Field, hashes: list[int], lowest: list[int]
+    pruning: Pruning, place: SegmentPosition, field: Field, hashes: list[int], lowest: list[int]
 ) -> NDArray[np.bool_]:
     everything = np.ones(len(place.numbers), bool)
     if not pruning.keep[place.numbers].any():
         return everything
     assert pruning.files.state is not None
     # What was collected of a column when it had another type is still in the segment, but is of no use.
-    if field.id not in pruning.files.state.index.segments[place.segment].field_ids:
+    if field.id not in pruning.files.state.header.segments[place.segment].field_ids:
         return everything
     segment = pruning.files.segment(place.segment)
     theta = segment.theta_of(field.id)

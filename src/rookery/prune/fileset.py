@@ -15,25 +15,25 @@ from numpy.typing import NDArray
 
 from rookery.model import Field, MissingFileError, RookeryError, Snapshot, StorageError
 from rookery.prune.bounds import UNKNOWN, Bounds
-from rookery.prune.forms import bound_from_bytes, is_float
-from rookery.prune.kept import Kept
-from rookery.store import Index, Segment, State, Store
-from rookery.store.live import Live, live_files
-from rookery.store.state import read_state
-from rookery.store.zone_map import FILE_COLUMNS, ZoneMap, column_of, proven
+from rookery.prune.cache import LruCache
+from rookery.prune.canonical import bound_from_bytes, is_float
+from rookery.sidecar import Index, Segment, State, Store
+from rookery.sidecar.live import Live, live_files
+from rookery.sidecar.state import read_state
+from rookery.sidecar.zone_map import FILE_COLUMNS, ZoneMap, column_of, proven
 from rookery.tables.iceberg import IcebergTable
 
 log = logging.getLogger(__name__)
 
-_STATES: Kept[State] = Kept(16)
-_SEGMENTS: Kept[Segment] = Kept(4096)
-_FILE_SETS: Kept[FileSet] = Kept(16)
-_LISTINGS: Kept[Mapping[str, int]] = Kept(64)
+_STATES: LruCache[State] = LruCache(16)
+_SEGMENTS: LruCache[Segment] = LruCache(4096)
+_FILE_SETS: LruCache[FileSet] = LruCache(16)
+_LISTINGS: LruCache[Mapping[str, int]] = LruCache(64)
 _LISTING_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class SegmentPosition:
     """Where a segment's files stand among those of the set: numbers of files, and their ordinals."""
 
     segment: int
@@ -97,25 +97,25 @@ class FileSet:
         return np.asarray(found.to_numpy(zero_copy_only=False), bool)
 
     @cached_property
-    def places(self) -> list[Place]:
+    def places(self) -> list[SegmentPosition]:
         """Every segment's live files, a file once in each segment that knows it."""
         if self.state is None:
             return []
         segments, ordinals = self._rows["segment"].to_numpy(), self._rows["ordinal"].to_numpy()
         return [
-            Place(number, self._codes[start:end], ordinals[start:end].astype(np.int64))
+            SegmentPosition(number, self._codes[start:end], ordinals[start:end].astype(np.int64))
             for number, start, end in _runs(segments)
         ]
 
     @cached_property
-    def _home_places(self) -> list[Place]:
+    def _home_places(self) -> list[SegmentPosition]:
         """The same, with each file in its home only; together they are the files in their order."""
         if self.state is None:
             return []
         rows = self._rows.take(pa.array(self._homes))
         segments, ordinals = rows["segment"].to_numpy(), rows["ordinal"].to_numpy()
         return [
-            Place(number, np.arange(start, end), ordinals[start:end].astype(np.int64))
+            SegmentPosition(number, np.arange(start, end), ordinals[start:end].astype(np.int64))
             for number, start, end in _runs(segments)
         ]
 
@@ -129,15 +129,15 @@ class FileSet:
         assert self.state is not None
         if number in self._opened:
             return self._opened[number]
-        entry = self.state.index.segments[number]
+        entry = self.state.header.segments[number]
         found = _SEGMENTS.get(self.store.path(entry.name), lambda: self.store.recall_segment(entry))
         self._opened[number] = found
         return found
 
-    def having(self, index: Index) -> list[Place]:
+    def having(self, index: Index) -> list[SegmentPosition]:
         """Return the places of the segments that hold an index."""
         assert self.state is not None
-        entries = self.state.index.segments
+        entries = self.state.header.segments
         return [place for place in self.places if index in entries[place.segment].indexes]
 
     def covered(self, index: Index) -> NDArray[np.bool_]:
@@ -214,13 +214,13 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
     ancestors = [ancestor.id for ancestor in table.ancestors(snapshot)]
     notes: list[str] = []
     for name, state in _states(table, store, ancestors, notes):
-        if state.index.table_uuid != str(table.table.metadata.table_uuid):
+        if state.header.table_uuid != str(table.table.metadata.table_uuid):
             continue
         key = f"{store.path(name)}@{snapshot.id}"
 
         def build(state: State = state) -> FileSet:
             # What is known of all rows of a file holds whatever its deletes are by now.
-            grown = state.index.snapshot_id in ancestors
+            grown = state.header.snapshot_id in ancestors
             return FileSet(
                 store, state, live_files(table, snapshot, state, decode_all=False, whatever_deletes=grown)
             )
@@ -274,7 +274,7 @@ def _listing(table: IcebergTable, store: Store) -> Mapping[str, int]:
 
 
 def merged(
-    places: Sequence[Place], verdict: Callable[[Place], NDArray[np.bool_]], count: int
+    places: Sequence[SegmentPosition], verdict: Callable[[SegmentPosition], NDArray[np.bool_]], count: int
 ) -> NDArray[np.bool_]:
     """Join the verdicts on segments' files into one on the set: a file is left out if any segment says so."""
     keep = np.ones(count, bool)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from rookery.io import Readable, Source, open_source
 from rookery.model import Place, UsageError
 from rookery.puffin import codecs
 from rookery.puffin.errors import PuffinError, PuffinLimitError, UnsupportedPuffinError
@@ -24,7 +25,6 @@ from rookery.puffin.layout import (
     Tail,
 )
 from rookery.puffin.metadata import BlobMetadata, FileMetadata
-from rookery.storage import Readable, Source, open_source
 
 
 @dataclass(frozen=True, slots=True)

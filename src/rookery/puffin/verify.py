@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from rookery.io import Source
 from rookery.model import Check, FormatError, Outcome
 from rookery.puffin import codecs, deletion_vector
 from rookery.puffin.layout import HEADER_SIZE, Flag
 from rookery.puffin.metadata import CREATED_BY_PROPERTY, DELETION_VECTOR_V1, BlobMetadata
 from rookery.puffin.reader import Limits, Reader
-from rookery.storage import Source
 
 PayloadCheck = Callable[[str, BlobMetadata, bytes], Iterable[Check]]
 """Given the subject (how to name the blob), its description and its payload, what is right and wrong."""

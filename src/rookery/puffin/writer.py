@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+from rookery.io import Sink, Writable, create_sink
 from rookery.model import Place, UsageError
 from rookery.puffin import codecs
 from rookery.puffin.errors import PuffinError
@@ -20,14 +21,13 @@ from rookery.puffin.metadata import (
     FileMetadata,
     WrittenFile,
 )
-from rookery.storage import Sink, Writable, create_sink
 from rookery.version import CREATED_BY
 
 
 class Writer:
     """Adds blobs one by one; `finish` (or leaving the `with` in peace) publishes the file.
 
-    >>> from rookery.storage import BytesSink
+    >>> from rookery.io import BytesSink
     >>> with Writer(BytesSink()) as writer:
     ...     described = writer.add(Blob("my-blob", b"payload", fields=(1,)))
     >>> described.offset, described.codec, writer.written.size > 0

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyiceberg.schema import Schema
 
+from rookery.io import open_source, shown
 from rookery.model import Place, StorageError
 from rookery.parquet.layout import damaged
 from rookery.puffin import DeletionVector, open_puffin
 from rookery.read.types import arrow_type, cast
-from rookery.storage import open_source, shown
 
 _POSITION, _EQUALITY = 1, 2
 _PATH_ID, _POS_ID = 2147483546, 2147483545

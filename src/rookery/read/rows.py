@@ -15,11 +15,11 @@ from rookery.model import ALWAYS, Predicate, Snapshot, UsageError, column_named,
 from rookery.prune.by_bounds import sure_files
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
-from rookery.prune.rows import not_exact
+from rookery.prune.row_filter import not_exact
 from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_file
 from rookery.read.survivors import attached_deletes, survivors
 from rookery.read.types import arrow_field
-from rookery.store import Store
+from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
 _WORKERS = 8

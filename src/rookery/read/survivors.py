@@ -12,18 +12,18 @@ from pyiceberg.transforms import IdentityTransform
 
 from rookery.model import leaves_of
 from rookery.prune.by_theta import wanted_values
+from rookery.prune.cache import LruCache
 from rookery.prune.cascade import Pruning
-from rookery.prune.inside import StoredFile
-from rookery.prune.kept import Kept
+from rookery.prune.parquet_pruning import StoredFile
 from rookery.prune.partitions import in_form
 from rookery.read.deletes import NOTHING, DeleteReader
 from rookery.read.file import FileRead
-from rookery.store import IndexKind
+from rookery.sidecar import IndexKind
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.deletes import deletes_by_file
 from rookery.tables.iceberg.files import identities
 
-_DELETES: Kept[Any] = Kept(16)
+_DELETES: LruCache[Any] = LruCache(16)
 
 
 def survivors(
@@ -83,7 +83,7 @@ def _answered(pruning: Pruning) -> frozenset[int]:
     state = pruning.files.state
     if state is None:
         return frozenset()
-    indexed = {index.field_id for index in state.index.indexes if index.kind is IndexKind.BLOOM}
+    indexed = {index.field_id for index in state.header.indexes if index.kind is IndexKind.BLOOM}
     asked = {leaf.field.id for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None}
     return frozenset(indexed & asked)
 

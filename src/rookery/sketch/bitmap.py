@@ -21,9 +21,9 @@ from pyroaring import BitMap
 from zlib_ng import zlib_ng
 
 from rookery.model import IN_MEMORY, Place
+from rookery.model.type_names import base_type
 from rookery.sketch.bitmap_directory import CONTAINER, SPACE, BitmapDirectory, BitmapError, wrong_files
 from rookery.sketch.single_value import shortest
-from rookery.sketch.typing import base_type
 from rookery.sketch.values import in_one_form, no_view
 
 __all__ = ["BitmapBuilder", "BitmapDirectory", "BitmapError", "BitmapIndex", "bases", "cardinality_by_file"]

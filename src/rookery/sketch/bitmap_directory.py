@@ -15,8 +15,8 @@ from pyroaring import BitMap
 from zlib_ng import zlib_ng
 
 from rookery.model import IN_MEMORY, FormatError, Place
+from rookery.model.type_names import SKETCHED, base_type
 from rookery.sketch.inverted import MAX_FILES
-from rookery.sketch.typing import SKETCHED, base_type
 
 CONTAINER = 1 << 16
 SPACE = 1 << 32

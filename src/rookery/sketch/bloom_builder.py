@@ -113,7 +113,7 @@ def _add_decimals(
 
 
 class BloomBuilder:
-    """A Bloom filter under construction; it takes values as a `ValueTaker` does."""
+    """A Bloom filter under construction; it takes values as a `ValueConsumer` does."""
 
     def __init__(self, type_name: str, blocks: int) -> None:
         if not 0 < blocks <= MAX_BLOCKS:

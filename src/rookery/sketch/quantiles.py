@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from rookery.model import IN_MEMORY, FormatError, Place
 from rookery.model.text import decodable
+from rookery.model.type_names import base_type
 from rookery.sketch.serde import TextSerDe
-from rookery.sketch.typing import base_type
 
 KLL_K = 400  # a rank error of about 0.7 %
 _NUMBERS, _TEXT, _WITH_ENDS = b"n", b"t", b"e"

@@ -9,7 +9,7 @@ import struct
 from math import isnan
 
 from rookery.model.predicate import Value
-from rookery.sketch.typing import base_type
+from rookery.model.type_names import base_type
 
 _NUMBERS = {
     "boolean": struct.Struct("<?"),

@@ -13,9 +13,9 @@ import mmh3
 import xxhash
 
 from rookery.model.predicate import Value
+from rookery.model.type_names import base_type
 from rookery.sketch.bloom import decimal_width, precision_of
 from rookery.sketch.single_value import UNFIT, single_value, whole
-from rookery.sketch.typing import base_type
 
 _SEED = 9001  # of DataSketches
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.sketch.typing import base_type
+from rookery.model.type_names import base_type
 
 
-class ValueTaker(Protocol):
+class ValueConsumer(Protocol):
     """What takes values as bytes: the builder of a theta sketch, or of a Bloom filter."""
 
     def add_fixed(self, data: NDArray[np.uint8], start: int, count: int, width: int) -> None:
@@ -39,7 +39,7 @@ class ValueTaker(Protocol):
         """Take unscaled decimals of *width* bytes, little- or big-endian."""
 
 
-PlainValues = Callable[[ValueTaker, NDArray[np.uint8], int, int], None]
+PlainValues = Callable[[ValueConsumer, NDArray[np.uint8], int, int], None]
 
 _WIDTHS = {
     "int": 4,
@@ -54,7 +54,7 @@ _WIDTHS = {
 _WIDTHS |= {"timestamp_ns": 8, "timestamptz_ns": 8}
 
 
-def add_arrow(builder: ValueTaker, type_name: str, array: pa.Array) -> None:
+def add_arrow(builder: ValueConsumer, type_name: str, array: pa.Array) -> None:
     """Add the values of an Arrow array of the Iceberg type *type_name*; nulls are passed over."""
     if pa.types.is_dictionary(array.type):
         array = pc.take(no_view(array.dictionary), pc.unique(array.indices.drop_null()))
@@ -84,7 +84,7 @@ def no_view(array: pa.Array) -> pa.Array:
     return array
 
 
-def _add_variable(builder: ValueTaker, array: pa.Array) -> None:
+def _add_variable(builder: ValueConsumer, array: pa.Array) -> None:
     if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
         array = array.cast(pa.large_binary())
     _, offsets, data = array.buffers()
@@ -92,13 +92,13 @@ def _add_variable(builder: ValueTaker, array: pa.Array) -> None:
     builder.add_offsets(np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8), bounds)
 
 
-def _add_decimals(builder: ValueTaker, array: pa.Array) -> None:
+def _add_decimals(builder: ValueConsumer, array: pa.Array) -> None:
     width = array.type.bit_width // 8
     data = np.frombuffer(array.buffers()[1], np.uint8)
     builder.add_decimals(data, array.offset * width, len(array), width, little=True)
 
 
-def _add_fixed_binary(builder: ValueTaker, array: pa.Array) -> None:
+def _add_fixed_binary(builder: ValueConsumer, array: pa.Array) -> None:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
@@ -130,7 +130,7 @@ _ARROW = {
 }
 
 
-def _add_numbers(builder: ValueTaker, kind: str, array: pa.Array) -> None:
+def _add_numbers(builder: ValueConsumer, kind: str, array: pa.Array) -> None:
     if array.type != _ARROW[kind]:
         array = array.cast(_ARROW[kind], safe=False)
     width = _WIDTHS[kind]
@@ -153,24 +153,24 @@ def in_one_form(type_name: str, array: pa.Array) -> pa.Array:
 
 
 def _fixed(width: int) -> PlainValues:
-    def add(builder: ValueTaker, data: NDArray[np.uint8], start: int, end: int) -> None:
+    def add(builder: ValueConsumer, data: NDArray[np.uint8], start: int, end: int) -> None:
         builder.add_fixed(data, start, _count(start, end, width), width)
 
     return add
 
 
-def _widened(builder: ValueTaker, data: NDArray[np.uint8], start: int, end: int) -> None:
+def _widened(builder: ValueConsumer, data: NDArray[np.uint8], start: int, end: int) -> None:
     builder.add_widened(data, start, _count(start, end, 4))
 
 
 def _decimals(width: int, little: bool) -> PlainValues:
-    def add(builder: ValueTaker, data: NDArray[np.uint8], start: int, end: int) -> None:
+    def add(builder: ValueConsumer, data: NDArray[np.uint8], start: int, end: int) -> None:
         builder.add_decimals(data, start, _count(start, end, width), width, little=little)
 
     return add
 
 
-def _prefixed(builder: ValueTaker, data: NDArray[np.uint8], start: int, end: int) -> None:
+def _prefixed(builder: ValueConsumer, data: NDArray[np.uint8], start: int, end: int) -> None:
     builder.add_prefixed(data, start, end)
 
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from pyiceberg.catalog import CatalogType
 
+from rookery.io import scheme_of
 from rookery.model import CatalogError
-from rookery.storage import scheme_of
 from rookery.tables import CatalogConfig, open_catalog, redact, sqlite_path
 from rookery.tables.catalogs import reason_of, table_locations
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rookery.model import TableName
-from rookery.tables.iceberg.java_errors import ConflictError, what_java_means
+from rookery.tables.iceberg.java_errors import ConflictError, translate_java_error
 from rookery.tables.iceberg.jvm import call_compiled, load_java_table
 
 if TYPE_CHECKING:
@@ -60,4 +60,4 @@ def remove_deletes(
     try:
         return int(call_compiled(spark, "RookeryDangling", _REMOVE, "remove", table, keys))
     except Exception as error:  # py4j wraps whatever Java throws
-        raise what_java_means(error, f"removing deletes of {name}") from error
+        raise translate_java_error(error, f"removing deletes of {name}") from error

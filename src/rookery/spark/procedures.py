@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rookery.model import TableName
 from rookery.model.names import quote_part
 from rookery.spark.live import cancelled_if_interrupted
-from rookery.tables.iceberg.java_errors import what_java_means
+from rookery.tables.iceberg.java_errors import translate_java_error
 from rookery.tables.iceberg.jvm import load_java_table
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def call(spark: SparkSession, name: TableName, procedure: str, **arguments: Argu
         with cancelled_if_interrupted(spark):
             return [row.asDict() for row in spark.sql(statement).collect()]
     except Exception as error:  # Spark and py4j wrap whatever Java throws
-        raise what_java_means(error, f"{procedure} of {name}") from error
+        raise translate_java_error(error, f"{procedure} of {name}") from error
 
 
 _EXPIRED = {
@@ -64,7 +64,7 @@ def expire_by_action(
             done = action.option("stream-results", "true").execute()
             return {column: getattr(done, method)() for column, method in _EXPIRED.items()}
     except Exception as error:  # py4j wraps whatever Java throws
-        raise what_java_means(error, f"expire_snapshots of {name}") from error
+        raise translate_java_error(error, f"expire_snapshots of {name}") from error
 
 
 def call_text(name: TableName, procedure: str, **arguments: Argument) -> str:

@@ -9,9 +9,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from rookery.io import list_files, scheme_of, shown
 from rookery.model import UsageError
 from rookery.puffin import open_puffin
-from rookery.storage import list_files, scheme_of, shown
 from rookery.tables import load_table, open_catalog, resolve, resolve_table
 
 _COLUMNS = """

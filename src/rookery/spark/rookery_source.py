@@ -20,8 +20,8 @@ from rookery.prune.fileset import file_set
 from rookery.read.file import FileRead, ReadCosts, Request, read_file
 from rookery.read.rows import make_request
 from rookery.read.survivors import survivors
+from rookery.sidecar import Store, store_of
 from rookery.spark.spark_types import for_spark, spark_columns
-from rookery.store import Store, store_of
 from rookery.tables import load_table, open_catalog, resolve_table
 from rookery.tables.iceberg import IcebergTable
 from rookery.where.sql_text import parse_predicate

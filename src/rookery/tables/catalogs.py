@@ -14,9 +14,9 @@ from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.table import Table
 from pyiceberg.utils.config import DEFAULT, Config
 
+from rookery.io import RenewableProperties
+from rookery.io.location import FILE_IO
 from rookery.model import CatalogError, RookeryError, TableName, UsageError
-from rookery.storage import RenewableProperties
-from rookery.storage.location import FILE_IO
 from rookery.tables.secrets import redact
 
 EMBEDDED_NAME = "lake"

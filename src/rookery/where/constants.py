@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from rookery.model.errors import UsageError
-from rookery.where import moments
+from rookery.where import timestamps
 from rookery.where.binding import Inexact
 from rookery.where.literals import NAN, NULL, Kind, Literal, boolean_in, double_in, integer_in, single
-from rookery.where.moments import EPOCH_DAY, MICROS_A_DAY, trimmed
+from rookery.where.timestamps import EPOCH_DAY, MICROS_A_DAY, trimmed
 
 _WIDE = Context(prec=100)
 _LONGEST = 80  # digits; Spark has no number longer than 38
@@ -44,7 +44,8 @@ def constant(node: exp.Expression, zone: tzinfo) -> Literal | None:
     """Return the literal that an expression stands for, or None if it is not constant.
 
     >>> from sqlglot import parse_one
-    >>> constant(parse_one("DATE '1970-01-31' + INTERVAL 1 MONTH", read="spark"), moments.session_zone("UTC"))
+    >>> sum_ = parse_one("DATE '1970-01-31' + INTERVAL 1 MONTH", read="spark")
+    >>> constant(sum_, timestamps.session_zone("UTC"))
     Literal(kind=<Kind.DATE: 'date'>, value=58)
     """
     match node:
@@ -187,9 +188,9 @@ def _to_text(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
 def _to_date(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
     match given.kind:
         case Kind.STRING:
-            day = moments.day_in(given.value)
+            day = timestamps.day_in(given.value)
         case Kind.TIMESTAMP:
-            day = moments.to_local(given.value, zone) // MICROS_A_DAY
+            day = timestamps.to_local(given.value, zone) // MICROS_A_DAY
         case Kind.TIMESTAMP_NTZ:
             day = given.value // MICROS_A_DAY
         case Kind.DATE:
@@ -202,11 +203,11 @@ def _to_date(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
 def _to_instant(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
     match given.kind:
         case Kind.STRING:
-            instant = moments.instant_in(given.value, zone)
+            instant = timestamps.instant_in(given.value, zone)
         case Kind.DATE:
-            instant = moments.to_instant(given.value * MICROS_A_DAY, zone)
+            instant = timestamps.to_instant(given.value * MICROS_A_DAY, zone)
         case Kind.TIMESTAMP_NTZ:
-            instant = moments.to_instant(given.value, zone)
+            instant = timestamps.to_instant(given.value, zone)
         case Kind.TIMESTAMP:
             instant = given.value
         case _:
@@ -217,11 +218,11 @@ def _to_instant(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | Non
 def _to_local(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
     match given.kind:
         case Kind.STRING:
-            local = moments.local_in(given.value)
+            local = timestamps.local_in(given.value)
         case Kind.DATE:
             local = given.value * MICROS_A_DAY
         case Kind.TIMESTAMP:
-            local = moments.to_local(given.value, zone)
+            local = timestamps.to_local(given.value, zone)
         case Kind.TIMESTAMP_NTZ:
             local = given.value
         case _:
@@ -232,7 +233,7 @@ def _to_local(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
 def _to_time(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
     if given.kind is not Kind.STRING:
         raise _stays(given, to)
-    micros = moments.time_in(given.value)
+    micros = timestamps.time_in(given.value)
     return None if micros is None else Literal(Kind.TIME, micros)
 
 

@@ -26,10 +26,10 @@ from rookery.model.predicate import (
 from rookery.model.table import Field
 from rookery.where.binding import Group, Inexact, Names, not_comparable
 from rookery.where.literals import Kind, Literal, among, compare
-from rookery.where.moments import session_zone
 from rookery.where.parsing import with_depth
 from rookery.where.patterns import begins_with
-from rookery.where.spelling import spell_value
+from rookery.where.timestamps import session_zone
+from rookery.where.to_sql import spell_value
 
 _OPS: dict[type[ice.BooleanExpression], Op] = {
     ice.EqualTo: Op.EQ,

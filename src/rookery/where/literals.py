@@ -22,10 +22,10 @@ from uuid import UUID
 from rookery.model.errors import UsageError
 from rookery.model.predicate import NEVER, Compare, In, IsNull, Op, Predicate, Value
 from rookery.model.table import Field
-from rookery.sketch.typing import base_type
-from rookery.where import moments
+from rookery.model.type_names import base_type
+from rookery.where import timestamps
 from rookery.where.binding import Inexact
-from rookery.where.moments import MICROS_A_DAY, trimmed
+from rookery.where.timestamps import MICROS_A_DAY, trimmed
 
 NAN = math.nan  # one object, so that predicates with it equal each other
 _EXACT_DOUBLE = 2**53
@@ -77,7 +77,7 @@ _Bind: TypeAlias = Callable[[Field, Op, Literal, tzinfo], Predicate]
 def compare(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predicate:
     """Return the leaf that is true where Spark finds `field op literal` true.
 
-    >>> count, utc = Field(1, "count", "int"), moments.session_zone("UTC")
+    >>> count, utc = Field(1, "count", "int"), timestamps.session_zone("UTC")
     >>> leaf = compare(count, Op.LT, Literal(Kind.DECIMAL, Decimal("1.5")), utc)
     >>> leaf.op, leaf.value
     (<Op.LE: '<='>, 1)
@@ -305,9 +305,9 @@ def _bind_date(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predicat
         case Kind.DATE:
             day = literal.value
         case Kind.STRING:
-            day = moments.day_in(literal.value)
+            day = timestamps.day_in(literal.value)
         case Kind.TIMESTAMP:
-            day, exact = moments.day_of(literal.value, zone)
+            day, exact = timestamps.day_of(literal.value, zone)
         case Kind.TIMESTAMP_NTZ:
             day, rest = divmod(literal.value, MICROS_A_DAY)
             exact = rest == 0
@@ -323,9 +323,9 @@ def _bind_local(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predica
         case Kind.DATE:
             local: int | None = literal.value * MICROS_A_DAY
         case Kind.STRING:
-            local = moments.local_in(literal.value)
+            local = timestamps.local_in(literal.value)
         case Kind.TIMESTAMP:
-            local = moments.steady_local(literal.value, zone)
+            local = timestamps.steady_local(literal.value, zone)
         case Kind.TIMESTAMP_NTZ:
             local = literal.value
         case _:
@@ -336,20 +336,20 @@ def _bind_local(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predica
 def _bind_instant(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predicate:
     match literal.kind:
         case Kind.DATE:
-            instant: int | None = moments.to_instant(literal.value * MICROS_A_DAY, zone)
+            instant: int | None = timestamps.to_instant(literal.value * MICROS_A_DAY, zone)
         case Kind.STRING:
-            instant = moments.instant_in(literal.value, zone)
+            instant = timestamps.instant_in(literal.value, zone)
         case Kind.TIMESTAMP:
             instant = literal.value
         case Kind.TIMESTAMP_NTZ:
-            instant = moments.to_instant(literal.value, zone)
+            instant = timestamps.to_instant(literal.value, zone)
         case _:
             instant = None
     return _micros(field, op, literal, instant)
 
 
 def _bind_time(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predicate:
-    value = moments.time_in(literal.value) if literal.kind is Kind.STRING else literal.value
+    value = timestamps.time_in(literal.value) if literal.kind is Kind.STRING else literal.value
     return _micros(field, op, literal, value if literal.kind in (Kind.TIME, Kind.STRING) else None)
 
 

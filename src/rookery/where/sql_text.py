@@ -27,9 +27,9 @@ from rookery.model.table import Field
 from rookery.where.binding import Group, Inexact, Names, not_comparable
 from rookery.where.constants import constant
 from rookery.where.literals import NULL, Kind, Literal, among, compare
-from rookery.where.moments import session_zone
 from rookery.where.parsing import line_column, parse_expression, with_depth
 from rookery.where.patterns import begins_with, like
+from rookery.where.timestamps import session_zone
 
 _CACHED = 10_000  # characters; longer texts are long lists, which are not asked for twice
 _NULLARY = frozenset({"current_user", "session_user", "user", "current_time", "localtimestamp", "nan"})

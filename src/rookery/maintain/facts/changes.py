@@ -88,7 +88,7 @@ def _gone(survey: Survey) -> pa.Table:
     segments, ordinals = rows["segment"].to_numpy(), rows["ordinal"].to_numpy()
     parts = [_NOTHING]
     for number in np.unique(segments).tolist():
-        with survey.store.open_segment(state.index.segments[number]) as segment:
+        with survey.store.open_segment(state.header.segments[number]) as segment:
             mine = np.unique(ordinals[segments == number]).astype(np.int64)
             parts.append(segment.files.select(_NOTHING.column_names).take(pa.array(mine)))
     found = pa.concat_tables(parts, promote_options="permissive")

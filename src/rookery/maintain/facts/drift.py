@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.maintain.facts.changes import Difference
-from rookery.maintain.facts.staleness import Standing, changed_rows, stated_ndvs
+from rookery.maintain.facts.staleness import StatsComparison, changed_rows, stated_ndvs
 from rookery.maintain.survey import EQUALITY, Survey
 from rookery.model import Estimate, Field
+from rookery.model.type_names import SKETCHED, base_type
 from rookery.prune.bounds import Bounds
-from rookery.prune.forms import SUPPORTED, is_float
+from rookery.prune.canonical import SUPPORTED, is_float
 from rookery.sketch import K
-from rookery.sketch.typing import SKETCHED, base_type
 from rookery.tables.iceberg.files import identities
 
 _DEVIATIONS = 3
@@ -99,9 +99,9 @@ def drifts(
     return found
 
 
-def drift_of(standing: Standing, *, uncounted: bool = True) -> list[Drift]:
+def drift_of(comparison: StatsComparison, *, uncounted: bool = True) -> list[Drift]:
     """Return the drift of each column since the statistics that there are."""
-    survey, base = standing.survey, standing.base
+    survey, base = comparison.survey, comparison.base
     if base is None or survey.fileset is None:
         nothing = np.zeros(survey.files.num_rows, bool)
         return drifts(survey, {}, Unread(nothing, nothing, _whole(survey), 0), uncounted=uncounted)
@@ -110,14 +110,14 @@ def drift_of(standing: Standing, *, uncounted: bool = True) -> list[Drift]:
         counted = {
             number: _as_registered(sketch.estimate(_DEVIATIONS), survey.state.ndv(number))
             for number, sketch in survey.state.thetas.items()
-            if survey.state.index.types.get(number) == types.get(number)
+            if survey.state.header.types.get(number) == types.get(number)
         }
-        unread = unread_since_state(survey, standing.difference, on_line=standing.on_line)
+        unread = unread_since_state(survey, comparison.difference, on_line=comparison.on_line)
     else:
         assert base.file is not None
         counted = {number: from_stated(stated) for number, stated in stated_ndvs(base.file).items()}
-        unread = unread_since_snapshot(survey, standing.difference)
-    said = changed_rows(survey, standing.since) if standing.on_line else None
+        unread = unread_since_snapshot(survey, comparison.difference)
+    said = changed_rows(survey, comparison.since) if comparison.on_line else None
     if said is not None:
         unread = replace(unread, rows_brought=said.brought, rows_taken=said.taken)
     return drifts(survey, counted, unread, uncounted=uncounted)
@@ -174,7 +174,7 @@ def _shrunk(
     They were written before the state's snapshot, so the state has seen them: with fewer deletes.
     """
     assert survey.state is not None
-    limit = survey.state.index.sequence_number
+    limit = survey.state.header.sequence_number
     old = survey.numbers("sequence_number") <= limit
     shrunk = ~known & ~whole & old & (limit > 0)
     numbers = np.flatnonzero(shrunk)

@@ -58,7 +58,7 @@ class Layout:
     files_in_largest: int
     skew: float  # bytes of the largest partition against the mean
     crowded_files: int  # small ones in partitions that have enough of them to be worth rewriting
-    worn_files: int  # of which deletes hide more than the policy bears
+    delete_heavy_files: int  # of which deletes hide more than the policy bears
     data_manifests: int
     delete_manifests: int
     manifest_bytes: int

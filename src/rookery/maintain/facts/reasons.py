@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rookery.maintain.facts.sights import Sight
+from rookery.maintain.facts.engine_visibility import EngineVisibility
 from rookery.maintain.facts.staleness import Cause, Freshness, Staleness
 from rookery.maintain.policies.policy import Policy
 from rookery.model import percent
 
 
-def reasons(staleness: Staleness, sights: tuple[Sight, ...], policy: Policy) -> Iterator[str]:
+def reasons(
+    staleness: Staleness, engine_visibility: tuple[EngineVisibility, ...], policy: Policy
+) -> Iterator[str]:
     """Yield why statistics are to be refreshed, a line each."""
     wanted = policy.statistics
     if not staleness.rows:
@@ -23,7 +25,10 @@ def reasons(staleness: Staleness, sights: tuple[Sight, ...], policy: Policy) -> 
     behind = staleness.snapshots_behind
     if wanted.snapshots is not None and behind is not None and behind >= wanted.snapshots:
         yield f"statistics are {behind} snapshots behind, {wanted.snapshots} are allowed"
-    unseen = any(sight.engine == "spark" and sight.of and not sight.columns for sight in sights)
+    unseen = any(
+        visibility.engine == "spark" and visibility.of and not visibility.columns
+        for visibility in engine_visibility
+    )
     if wanted.after_compaction and Cause.COMPACTION in staleness.causes:
         if unseen:
             yield "files were rewritten, and Spark finds no statistics since"
@@ -33,5 +38,5 @@ def reasons(staleness: Staleness, sights: tuple[Sight, ...], policy: Policy) -> 
         yield "columns have come or changed their type since statistics were collected"
     if staleness.freshness is Freshness.CURRENT and unseen:
         yield "statistics are current, but not registered where Spark looks"
-    if any(sight.broken for sight in sights):
+    if any(visibility.broken for visibility in engine_visibility):
         yield "statistics of columns that are gone are registered, on which Spark's optimizer fails"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rookery.maintain.facts.engine_visibility import EngineVisibility
 from rookery.maintain.facts.layout import Layout
-from rookery.maintain.facts.sights import Sight
 from rookery.maintain.facts.staleness import Freshness, Staleness
 from rookery.maintain.policies.policy import Policy
 from rookery.model import percent
@@ -30,12 +30,16 @@ class Score:
 
 
 def score(
-    staleness: Staleness, sights: tuple[Sight, ...], layout: Layout, policy: Policy, expirable: int
+    staleness: Staleness,
+    engine_visibility: tuple[EngineVisibility, ...],
+    layout: Layout,
+    policy: Policy,
+    expirable: int,
 ) -> Score:
     """Weigh what is known of a table."""
     parts = (
         _statistics(staleness),
-        _sight(sights),
+        _visibility(engine_visibility),
         _files(layout),
         _deletes(layout, policy),
         _manifests(layout, policy),
@@ -59,11 +63,13 @@ def _statistics(staleness: Staleness) -> Part:
     return Part("statistics", value, 0.35, f"{changed}, {percent(staleness.covered)} of rows described")
 
 
-def _sight(sights: tuple[Sight, ...]) -> Part:
-    seen = [sight.columns / sight.of for sight in sights if sight.of]
-    found = ", ".join(f"{sight.engine} {sight.columns} of {sight.of}" for sight in sights)
+def _visibility(engine_visibility: tuple[EngineVisibility, ...]) -> Part:
+    seen = [visibility.columns / visibility.of for visibility in engine_visibility if visibility.of]
+    found = ", ".join(
+        f"{visibility.engine} {visibility.columns} of {visibility.of}" for visibility in engine_visibility
+    )
     return Part(
-        "sight", sum(seen) / len(seen) if seen else 1.0, 0.1, f"columns seen: {found or 'none needed'}"
+        "visibility", sum(seen) / len(seen) if seen else 1.0, 0.1, f"columns seen: {found or 'none needed'}"
     )
 
 

@@ -13,8 +13,8 @@ from pyiceberg.transforms import BucketTransform, UnknownTransform, VoidTransfor
 
 from rookery.maintain.survey import Survey, partition_numbers
 from rookery.model import Field
-from rookery.prune.forms import SUPPORTED
-from rookery.sketch.typing import base_type
+from rookery.model.type_names import base_type
+from rookery.prune.canonical import SUPPORTED
 
 _UNORDERED = (BucketTransform, VoidTransform, UnknownTransform)  # say nothing of how values lie
 

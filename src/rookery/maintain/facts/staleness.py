@@ -12,8 +12,8 @@ from rookery.collect.statistics import NDV, is_said
 from rookery.maintain.facts.changes import NO_DIFFERENCE, Changes, Difference, since_snapshot, since_state
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
+from rookery.model.type_names import SKETCHED, base_type
 from rookery.puffin import THETA_V1
-from rookery.sketch.typing import SKETCHED, base_type
 from rookery.tables.iceberg.schema import leaves
 
 
@@ -55,7 +55,7 @@ class Staleness:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class StatsOrigin:
     """The statistics that are there: of which snapshot, and whose."""
 
     snapshot_id: int
@@ -64,7 +64,7 @@ class Base:
     file: StatisticsFile | None  # as registered for that snapshot
 
 
-class Line:
+class Ancestry:
     """The line of ancestors of the current snapshot, the newest first."""
 
     def __init__(self, survey: Survey) -> None:
@@ -72,14 +72,14 @@ class Line:
         self.snapshots: list[Snapshot] = list(table.ancestors(snapshot)) if snapshot is not None else []
         self.ids = frozenset(snapshot.id for snapshot in self.snapshots)
 
-    def since(self, base: Base) -> list[Snapshot]:
+    def since(self, base: StatsOrigin) -> list[Snapshot]:
         """Return the snapshots after the statistics' one; all that can be told, if it is not on the line."""
         ids = [snapshot.id for snapshot in self.snapshots]
         if base.snapshot_id in ids:
             return self.snapshots[: ids.index(base.snapshot_id)]
         return [each for each in self.snapshots if _moment(each) > base.moment]
 
-    def may_follow(self, base: Base) -> bool:
+    def may_follow(self, base: StatsOrigin) -> bool:
         """Whether the statistics' snapshot may have been on the line, below where it ends for us."""
         oldest = self.snapshots[-1] if self.snapshots else None
         return oldest is not None and oldest.parent_id is not None and base.moment < _moment(oldest)
@@ -90,12 +90,12 @@ def _moment(snapshot: Snapshot) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class StatsComparison:
     """Statistics held against the table of now."""
 
     survey: Survey
-    line: Line
-    base: Base | None  # none: there are no statistics
+    line: Ancestry
+    base: StatsOrigin | None  # none: there are no statistics
     since: tuple[Snapshot, ...]
     difference: Difference
 
@@ -105,16 +105,16 @@ class Standing:
         return self.base is not None and self.base.snapshot_id in self.line.ids
 
 
-def standing(survey: Survey) -> Standing:
+def comparison(survey: Survey) -> StatsComparison:
     """Hold a table's statistics against its current snapshot."""
-    line = Line(survey)
+    line = Ancestry(survey)
     base = base_of(survey, line)
     if base is None:
-        return Standing(survey, line, None, (), NO_DIFFERENCE)
-    return Standing(survey, line, base, tuple(line.since(base)), _difference(survey, base))
+        return StatsComparison(survey, line, None, (), NO_DIFFERENCE)
+    return StatsComparison(survey, line, base, tuple(line.since(base)), _difference(survey, base))
 
 
-def _difference(survey: Survey, base: Base) -> Difference:
+def _difference(survey: Survey, base: StatsOrigin) -> Difference:
     """By the state where statistics are ours, by the snapshot of then where they are others'."""
     if base.ours:
         return since_state(survey)
@@ -122,7 +122,7 @@ def _difference(survey: Survey, base: Base) -> Difference:
     return since_snapshot(survey, then) if then is not None else NO_DIFFERENCE
 
 
-def staleness(found: Standing) -> Staleness:
+def staleness(found: StatsComparison) -> Staleness:
     """Say how old a table's statistics are."""
     survey, base = found.survey, found.base
     rows = survey.rows
@@ -157,7 +157,7 @@ def _health(changed: int, rows: int) -> float:
     return 1.0 if not changed else max(0.0, 1.0 - changed / rows) if rows else 0.0
 
 
-def base_of(survey: Survey, line: Line) -> Base | None:
+def base_of(survey: Survey, line: Ancestry) -> StatsOrigin | None:
     """Find the statistics to speak of: ours, whatever others have registered since; else the nearest.
 
     Engines carry sketches over to snapshots of their own: that these state something does not mean that our
@@ -168,18 +168,18 @@ def base_of(survey: Survey, line: Line) -> Base | None:
     }
     state = survey.state
     if state is not None and state.thetas:
-        index = state.index
-        moment = (index.sequence_number, index.timestamp_ms)
-        return Base(index.snapshot_id, moment, True, registered.get(index.snapshot_id))
+        header = state.header
+        moment = (header.sequence_number, header.timestamp_ms)
+        return StatsOrigin(header.snapshot_id, moment, True, registered.get(header.snapshot_id))
     for snapshot in line.snapshots:
         if snapshot.id in registered:
-            return Base(snapshot.id, _moment(snapshot), False, registered[snapshot.id])
+            return StatsOrigin(snapshot.id, _moment(snapshot), False, registered[snapshot.id])
     known = survey.table.snapshots
     elsewhere = [file for number, file in registered.items() if number in known]
     newest = max(elsewhere, key=lambda file: known[file.snapshot_id].timestamp_ms, default=None)
     if newest is None:
         return None
-    return Base(newest.snapshot_id, _moment(known[newest.snapshot_id]), False, newest)
+    return StatsOrigin(newest.snapshot_id, _moment(known[newest.snapshot_id]), False, newest)
 
 
 def stated_ndvs(file: StatisticsFile) -> dict[int, int]:
@@ -242,8 +242,8 @@ def summary(survey: Survey, snapshot: Snapshot) -> Mapping[str, int]:
     return {**said, "files": sum(said.get(kind, 0) for kind in kinds)}
 
 
-def _causes(standing: Standing, base: Base, changes: Changes) -> tuple[Cause, ...]:
-    survey, since = standing.survey, standing.since
+def _causes(comparison: StatsComparison, base: StatsOrigin, changes: Changes) -> tuple[Cause, ...]:
+    survey, since = comparison.survey, comparison.since
     found: set[Cause] = set()
     for snapshot in since:
         said = summary(survey, snapshot)
@@ -254,8 +254,8 @@ def _causes(standing: Standing, base: Base, changes: Changes) -> tuple[Cause, ..
             found.add(Cause.INGEST)
         if any(said.get(key, 0) for key in _COUNTS[1:]) or snapshot.operation == "delete":
             found.add(Cause.DELETES)
-    if not standing.on_line:
-        found.add(Cause.EXPIRED if standing.line.may_follow(base) else Cause.ROLLBACK)
+    if not comparison.on_line:
+        found.add(Cause.EXPIRED if comparison.line.may_follow(base) else Cause.ROLLBACK)
     if changes.new_specs:
         found.add(Cause.PARTITIONS)
     if _schema_changed(survey, base):
@@ -265,15 +265,15 @@ def _causes(standing: Standing, base: Base, changes: Changes) -> tuple[Cause, ..
     return tuple(cause for cause in Cause if cause in found)
 
 
-def _schema_changed(survey: Survey, base: Base) -> bool:
+def _schema_changed(survey: Survey, base: StatsOrigin) -> bool:
     """Whether there are columns, or types of columns, that are younger than the statistics."""
     columns = [field for field in survey.table.fields() if base_type(field.type) in SKETCHED]
     state = survey.state
     if base.ours and state is not None:
-        types = state.index.types
+        types = state.header.types
         return any(
             types.get(each.id, each.type) != each.type
-            or (each.id not in types and each.id > state.index.last_column_id)
+            or (each.id not in types and each.id > state.header.last_column_id)
             for each in columns
         )
     then = survey.table.snapshots.get(base.snapshot_id)
@@ -286,7 +286,7 @@ def _schema_changed(survey: Survey, base: Base) -> bool:
     return any(before.get(each.id) != each.type for each in columns)
 
 
-def is_foreign(survey: Survey, base: Base) -> bool:
+def is_foreign(survey: Survey, base: StatsOrigin) -> bool:
     """Whether others have registered the statistics, or those of the current snapshot."""
     return not base.ours or others_registered(survey, survey.snapshot) or _replaced(survey, base)
 
@@ -298,12 +298,12 @@ def others_registered(survey: Survey, snapshot: Snapshot | None) -> bool:
     if snapshot is None or not any(stated_ndvs(file) for file in found):
         return False
     state = survey.state
-    if state is None or state.index.snapshot_id != snapshot.id:
+    if state is None or state.header.snapshot_id != snapshot.id:
         return True
     return not all(is_said(survey.table, snapshot, state, file) for file in found)
 
 
-def _replaced(survey: Survey, base: Base) -> bool:
+def _replaced(survey: Survey, base: StatsOrigin) -> bool:
     """Whether others have replaced what was registered for the statistics' own snapshot."""
     then = survey.table.snapshots.get(base.snapshot_id)
     return base.file is not None and then is not None and others_registered(survey, then)

@@ -21,7 +21,7 @@ from rookery.maintain.policies.settings import (
 )
 from rookery.maintain.policies.times import show_duration
 from rookery.model import TableName, UsageError, quote_part
-from rookery.store.store import LOCATION_PROPERTY
+from rookery.sidecar.store import LOCATION_PROPERTY
 
 PREFIX = "rookery."
 Rank = tuple[int, ...]

@@ -10,6 +10,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from rookery.io import local_path, scheme_of
+from rookery.io import shown as shown_location
 from rookery.maintain.policies.policy import DEFAULT, FROM_QUERIES, Policy, Strategy, Verify, WantedIndex
 from rookery.maintain.policies.times import (
     parse_duration,
@@ -20,8 +22,6 @@ from rookery.maintain.policies.times import (
     show_schedule,
 )
 from rookery.model import UsageError
-from rookery.storage import local_path, scheme_of
-from rookery.storage import shown as shown_location
 from rookery.tables import redact
 
 LEAST_ORPHAN_AGE = timedelta(hours=24)  # Iceberg's own procedure refuses less

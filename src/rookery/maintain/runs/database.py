@@ -12,7 +12,7 @@ from sqlalchemy import Engine, MetaData, create_engine, event, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from rookery.maintain.words import one_line
+from rookery.maintain.formatting import one_line
 from rookery.model import CatalogError, UsageError
 from rookery.tables import home
 
@@ -84,7 +84,7 @@ def _write_ahead(connection: Any, _: object) -> None:
 
 def make_tables(engine: Engine, metadata: MetaData) -> None:
     """Make the tables that are missing; of two that do so at once, both succeed."""
-    with told(engine):
+    with translate_db_errors(engine):
         if not _missing(engine, metadata):
             return
         try:
@@ -99,7 +99,7 @@ def _missing(engine: Engine, metadata: MetaData) -> bool:
 
 
 @contextmanager
-def told(engine: Engine) -> Iterator[None]:
+def translate_db_errors(engine: Engine) -> Iterator[None]:
     """Say in one line, with no password, what a database complains of."""
     try:
         yield

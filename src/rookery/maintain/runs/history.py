@@ -30,10 +30,10 @@ from sqlalchemy import (
     update,
 )
 
-from rookery.maintain.runs.database import history_url, make_tables, open_engine, told
+from rookery.maintain.formatting import one_line
+from rookery.maintain.runs.database import history_url, make_tables, open_engine, translate_db_errors
 from rookery.maintain.runs.processes import is_gone, machine
 from rookery.maintain.steps.step import Outcome, StepReport
-from rookery.maintain.words import one_line
 
 METADATA = MetaData()
 RUNS = Table(
@@ -133,7 +133,7 @@ class History:
             "host": machine(),
             "pid": os.getpid(),
         }
-        with told(self.engine), self.engine.begin() as connection:
+        with translate_db_errors(self.engine), self.engine.begin() as connection:
             made = connection.execute(insert(RUNS).values(row)).inserted_primary_key
         assert made is not None
         return int(made[0])
@@ -157,13 +157,13 @@ class History:
             "hint": None if report.hint is None else one_line(report.hint),
             "ended": self._clock(),
         }
-        with told(self.engine), self.engine.begin() as connection:
+        with translate_db_errors(self.engine), self.engine.begin() as connection:
             connection.execute(insert(STEPS).values(row))
 
     def end(self, run: int, outcome: Outcome) -> None:
         """Record how a run ended."""
         ended = update(RUNS).where(RUNS.c.id == run).values(outcome=outcome.value, ended=self._clock())
-        with told(self.engine), self.engine.begin() as connection:
+        with translate_db_errors(self.engine), self.engine.begin() as connection:
             connection.execute(ended)
 
     def close_interrupted(self, table: str | None = None) -> int:
@@ -174,7 +174,7 @@ class History:
         query = select(RUNS).where(RUNS.c.outcome.is_(None))
         if table is not None:
             query = query.where(RUNS.c.table_name == table)
-        with told(self.engine), self.engine.begin() as connection:
+        with translate_db_errors(self.engine), self.engine.begin() as connection:
             rows = connection.execute(query).all()
             gone = [row.id for row in rows if table is not None or _is_gone(row)]
             for number in gone:  # few; each only if it has not ended meanwhile
@@ -189,7 +189,7 @@ class History:
         """Return the runs of the tables that a pattern names, newest first."""
         query = select(RUNS).order_by(RUNS.c.id.desc())
         found: list[Row[Any]] = []
-        with told(self.engine), self.engine.connect() as connection:
+        with translate_db_errors(self.engine), self.engine.connect() as connection:
             for row in connection.execution_options(yield_per=_AT_A_TIME).execute(query):
                 if limit is not None and len(found) >= limit:
                     break
@@ -200,7 +200,7 @@ class History:
 
     def _steps(self, runs: Sequence[int]) -> dict[int, tuple[StepReport, ...]]:
         steps: dict[int, list[StepReport]] = defaultdict(list)
-        with told(self.engine), self.engine.connect() as connection:
+        with translate_db_errors(self.engine), self.engine.connect() as connection:
             for start in range(0, len(runs), _AT_A_TIME):
                 query = select(STEPS).where(STEPS.c.run_id.in_(runs[start : start + _AT_A_TIME]))
                 for row in connection.execute(query.order_by(STEPS.c.run_id, STEPS.c.number)):
@@ -222,7 +222,7 @@ class History:
             .join(RUNS, RUNS.c.id == STEPS.c.run_id)
             .where(RUNS.c.table_name == table, STEPS.c.step == step, came)
         )
-        with told(self.engine), self.engine.connect() as connection:
+        with translate_db_errors(self.engine), self.engine.connect() as connection:
             found = connection.execute(query).scalar()
         return None if found is None else float(found)
 
@@ -235,7 +235,7 @@ class History:
             .where(STEPS.c.outcome.in_([outcome.value for outcome in _RAN]))
             .group_by(RUNS.c.table_name, STEPS.c.step)
         )
-        with told(self.engine), self.engine.connect() as connection:
+        with translate_db_errors(self.engine), self.engine.connect() as connection:
             counted = connection.execute(runs.group_by(RUNS.c.table_name, RUNS.c.outcome)).all()
             summed = connection.execute(steps).all()
         return Tally(

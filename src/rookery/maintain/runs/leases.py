@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from rookery.maintain.runs.database import DatabaseError, make_tables, told
+from rookery.maintain.runs.database import DatabaseError, make_tables, translate_db_errors
 from rookery.maintain.runs.processes import is_gone, machine
 from rookery.model import RookeryError
 
@@ -115,7 +115,7 @@ class Leases:
 
     def _insert(self, key: str, mine: dict[str, Any]) -> None:
         try:
-            with told(self.engine), self.engine.begin() as connection:
+            with translate_db_errors(self.engine), self.engine.begin() as connection:
                 connection.execute(insert(LEASES).values(table_key=key, **mine))
         except DatabaseError as error:
             if not isinstance(error.__cause__, IntegrityError):
@@ -124,7 +124,7 @@ class Leases:
 
     def row(self, key: str) -> Row[Any] | None:
         """Who holds the lease of a table, or held it last."""
-        with told(self.engine), self.engine.connect() as connection:
+        with translate_db_errors(self.engine), self.engine.connect() as connection:
             return connection.execute(select(LEASES).where(LEASES.c.table_key == key)).first()
 
     def renew(self, lease: Lease) -> bool:
@@ -138,7 +138,7 @@ class Leases:
         return self._changes(delete(LEASES).where(*mine))
 
     def _changes(self, statement: Any) -> bool:
-        with told(self.engine), self.engine.begin() as connection:
+        with translate_db_errors(self.engine), self.engine.begin() as connection:
             return bool(connection.execute(statement).rowcount == 1)
 
     def now(self) -> float:
@@ -148,7 +148,7 @@ class Leases:
         asked = _SERVER_CLOCKS.get(self.engine.dialect.name)
         if asked is None:
             return time.time()
-        with told(self.engine), self.engine.connect() as connection:
+        with translate_db_errors(self.engine), self.engine.connect() as connection:
             return float(connection.execute(text(asked)).scalar_one())
 
     def local(self) -> float:

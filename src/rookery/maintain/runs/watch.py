@@ -13,18 +13,18 @@ from enum import StrEnum
 from typing import Protocol
 
 from rookery.maintain.facts.staleness import Freshness
+from rookery.maintain.formatting import one_line
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.times import is_due, show_duration, show_schedule
 from rookery.maintain.runs.alerts import Alert, Alerts
+from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.leases import Lease, Leases, LeaseTakenError
-from rookery.maintain.runs.patience import PATIENCE, Patience
 from rookery.maintain.runs.recording import Record, recorded
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps.orphans import NAME as ORPHANS
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.step import Outcome, TableRun
-from rookery.maintain.words import one_line
 from rookery.model import RookeryError, TableName
 from rookery.tables.iceberg.java_errors import as_rookery
 
@@ -57,7 +57,7 @@ _TROUBLE = (Verdict.FAILED, Verdict.BELOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observed:
     """A table as it was found: what it is leased by, what is wanted of it, and how it stands."""
 
     name: TableName
@@ -90,10 +90,10 @@ class Site(Protocol):
     def answers(self) -> bool:
         """Whether the catalog can be reached."""
 
-    def look(self, name: TableName) -> Seen:
+    def look(self, name: TableName) -> Observed:
         """Return a table as it is now."""
 
-    def maintain(self, seen: Seen, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+    def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
         """Do what is due, and return what came of it."""
 
 
@@ -103,7 +103,7 @@ class Pace:
 
     interval: float = INTERVAL
     jobs: int = JOBS
-    patience: float = PATIENCE
+    patience: float = CATALOG_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Due:
 
 
 def due(
-    seen: Seen,
+    seen: Observed,
     last_refresh: Callable[[], float | None],
     last_orphans: Callable[[], float | None],
     now: float,
@@ -136,7 +136,7 @@ def due(
     return None
 
 
-def hastened(policy: Policy) -> Policy:
+def stale_on_any_change(policy: Policy) -> Policy:
     """The policy by which any change makes statistics stale: what a schedule asks for."""
     return replace(policy, statistics=replace(policy.statistics, health=1.0, snapshots=1))
 
@@ -166,7 +166,7 @@ class Watcher:
         self._statuses: dict[str, TableStatus] = {}
         self._unreadable: set[str] = set()
         self._rests: dict[str, tuple[int, float]] = {}  # runs that did nothing, and until when to rest
-        self.patiently = Patience(
+        self.patiently = CatalogRetry(
             site.answers, pace.patience, timer=timer, wait=self._wait, stopping=self._stopping.is_set
         )
         self._alive = timer()
@@ -282,7 +282,7 @@ class Watcher:
                 return TableResult(table, Verdict.WITHIN)
             return self._maintained(seen, found, lease)
 
-    def _look(self, name: TableName) -> Seen:
+    def _look(self, name: TableName) -> Observed:
         try:
             seen = self.patiently(lambda: self._site.look(name))
         except Exception:
@@ -295,7 +295,7 @@ class Watcher:
             self._unreadable.discard(str(name))
         return seen
 
-    def _due(self, seen: Seen, now: float) -> Due | None:
+    def _due(self, seen: Observed, now: float) -> Due | None:
         name = str(seen.name)
         return due(
             seen,
@@ -304,9 +304,9 @@ class Watcher:
             now,
         )
 
-    def _maintained(self, seen: Seen, found: Due, lease: Lease) -> TableResult:
+    def _maintained(self, seen: Observed, found: Due, lease: Lease) -> TableResult:
         table, cause = str(seen.name), found.cause
-        wanted = replace(seen, policy=hastened(seen.policy)) if found.scheduled else seen
+        wanted = replace(seen, policy=stale_on_any_change(seen.policy)) if found.scheduled else seen
         log.info("%s is due: %s", table, cause, extra={"table": table, "cause": cause})
 
         def stop() -> bool:

@@ -7,21 +7,21 @@ from datetime import timedelta
 
 import numpy as np
 
-from rookery.maintain.facts.beside import left_over
+from rookery.io import Listed
+from rookery.maintain.facts.sidecar_files import left_over
+from rookery.maintain.formatting import counted
 from rookery.maintain.steps.deletable import Deletable, deletable, list_table
 from rookery.maintain.steps.expire import collects_garbage
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.removal import remove
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
+from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
 from rookery.maintain.survey import survey
-from rookery.maintain.words import counted
 from rookery.model import StorageError
-from rookery.storage import Listed
 
 NAME = "clean up"
 
 
-def plan(look: Look) -> Plan | Idle:
+def plan(look: TableView) -> Plan | Idle:
     """Say which files go."""
     age = look.policy.statistics_files.older_than
     if age is None:
@@ -44,7 +44,7 @@ def plan(look: Look) -> Plan | Idle:
     )
 
 
-def _garbage(look: Look) -> dict[str, int]:
+def _garbage(look: TableView) -> dict[str, int]:
     """The states and segments that may go, with their sizes."""
     table, store = look.survey.table, look.survey.store
     names = store.garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
@@ -52,7 +52,7 @@ def _garbage(look: Look) -> dict[str, int]:
     return {name: sizes.get(name, 0) for name in names}
 
 
-def statistics_files(look: Look, age: timedelta) -> Deletable:
+def statistics_files(look: TableView, age: timedelta) -> Deletable:
     """Return the old statistics files, and partial ones, that lie with the metadata and nothing names."""
     table, store = look.survey.table, look.survey.store
     listing = list_table(table.metadata_folder, store)
@@ -71,7 +71,7 @@ def _is_partial(file: Listed) -> bool:
     return file.name.startswith(".") and file.name.endswith(".tmp")
 
 
-def run(look: Look, planned: Plan) -> Ran:
+def run(look: TableView, planned: Plan) -> Ran:
     """Delete those that nothing names at this moment either."""
     subject, age = look.subject, look.policy.statistics_files.older_than
     table, store = subject.load()
@@ -90,7 +90,7 @@ def run(look: Look, planned: Plan) -> Ran:
     return Ran(len(files) + len(gone), removed)
 
 
-def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that what describes the table is still there."""
     state = after.survey.state
     if before.survey.state is not None:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from rookery.maintain.facts.layout import deleted_share
 from rookery.maintain.facts.layout import sizes_of as right_sizes
 from rookery.maintain.facts.sort_order import partition_codes
+from rookery.maintain.formatting import counted
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
-from rookery.maintain.steps.disorder import disorder
 from rookery.maintain.steps.packing import GROUP_BYTES, Sizes, chosen
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
+from rookery.maintain.steps.sort_depth import disorder
+from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import Survey, rewrite_groups
-from rookery.maintain.words import counted
 from rookery.model import UsageError, column_named, in_bytes
 from rookery.model.names import quote_part
 from rookery.spark.procedures import call
@@ -57,7 +57,7 @@ def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Choic
     return Choice(taken, int(forced[taken].sum()), everything)
 
 
-def plan(look: Look) -> Plan | Idle:
+def plan(look: TableView) -> Plan | Idle:
     """Say which files are to be rewritten."""
     survey, wanted = look.survey, look.policy.compaction
     if wanted.strategy is Strategy.NONE:
@@ -141,7 +141,7 @@ def _sort_order(survey: Survey, wanted: Compaction) -> str | None:
     return ", ".join(f"{name} ASC NULLS FIRST" for name in names) or None
 
 
-def run(look: Look, planned: Plan) -> Ran:
+def run(look: TableView, planned: Plan) -> Ran:
     """Rewrite; what is left out is tried again in one commit, so that Java says why.
 
     With partial progress Iceberg's own commits may overtake each other, and it keeps failures to its log.
@@ -161,7 +161,7 @@ def run(look: Look, planned: Plan) -> Ran:
     )
 
 
-def _call(look: Look, planned: Plan, options: Mapping[str, str]) -> dict[str, int]:
+def _call(look: TableView, planned: Plan, options: Mapping[str, str]) -> dict[str, int]:
     order = planned.details["order"]
     answer = call(
         look.subject.spark(),
@@ -177,7 +177,7 @@ def _call(look: Look, planned: Plan, options: Mapping[str, str]) -> dict[str, in
     }
 
 
-def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that the rows are the same, and the files those that were planned."""
     said = same_rows(before, after)
     if not said:

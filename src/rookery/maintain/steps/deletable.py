@@ -9,14 +9,14 @@ from datetime import timedelta
 import numpy as np
 from numpy.typing import NDArray
 
+from rookery.io import Listed, list_folder, shown
+from rookery.io.identity import Listing
+from rookery.maintain.formatting import counted
 from rookery.maintain.steps.ownership import Claims, claims
-from rookery.maintain.steps.referenced import named
+from rookery.maintain.steps.reachable_files import named
 from rookery.maintain.steps.step import Subject
-from rookery.maintain.words import counted
 from rookery.model import RookeryError, UsageError
-from rookery.storage import Listed, list_folder, shown
-from rookery.storage.identity import Listing
-from rookery.store import Store
+from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
 

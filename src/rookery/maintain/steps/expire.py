@@ -12,18 +12,18 @@ import pyarrow.compute as pc
 
 from rookery.collect.analyze import analyze
 from rookery.collect.statistics import names_gone
+from rookery.io import shown
+from rookery.io.identity import Identities
+from rookery.maintain.formatting import counted
 from rookery.maintain.steps.deletable import list_table
 from rookery.maintain.steps.ownership import forked, strangers
-from rookery.maintain.steps.referenced import content, counts, listed, statistics_paths
+from rookery.maintain.steps.reachable_files import content, counts, listed, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
-from rookery.maintain.steps.retained import Retention, Rule, retention, rule_of
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, VerificationError
+from rookery.maintain.steps.snapshot_retention import Retention, Rule, retention, rule_of
+from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
-from rookery.maintain.words import counted
 from rookery.model import UsageError
 from rookery.spark.procedures import Moment, call, expire_by_action
-from rookery.storage import shown
-from rookery.storage.identity import Identities
 from rookery.tables.iceberg import IcebergTable
 
 NAME = "expire snapshots"
@@ -43,7 +43,7 @@ def collects_garbage(table: IcebergTable) -> bool:
     return table.table.properties.get(GC_ENABLED, "true").lower() != "false"
 
 
-def expirable(look: Look, late: timedelta = timedelta(0)) -> int:
+def expirable(look: TableView, late: timedelta = timedelta(0)) -> int:
     """Return how many snapshots are past the retention, by so much at least; nothing is read for it."""
     table = look.survey.table
     rule = rule_of(look.policy.snapshots, look.now_ms)
@@ -53,7 +53,7 @@ def expirable(look: Look, late: timedelta = timedelta(0)) -> int:
     return len(retention(table.table.metadata, rule).snapshots)
 
 
-def plan(look: Look) -> Plan | Idle:
+def plan(look: TableView) -> Plan | Idle:
     """Say which snapshots go, and what goes with them."""
     table, wanted = look.survey.table, look.policy.snapshots
     rule = rule_of(wanted, look.now_ms)
@@ -83,7 +83,7 @@ def plan(look: Look) -> Plan | Idle:
     )
 
 
-def _check_not_forked(look: Look) -> None:
+def _check_not_forked(look: TableView) -> None:
     """Refuse where another catalog has the table too: it may need the snapshots that this one lets go."""
     table, store = look.survey.table, look.survey.store
     found = strangers(table, store, list_table(table.metadata_folder, store))
@@ -92,7 +92,7 @@ def _check_not_forked(look: Look) -> None:
         raise fork
 
 
-def _check_not_shared(look: Look, doomed: Sequence[str]) -> None:
+def _check_not_shared(look: TableView, doomed: Sequence[str]) -> None:
     """Refuse where another table of the catalog needs a file that would go."""
     table, neighbours = look.survey.table, look.subject.neighbours
     found = neighbours.shared(table, doomed) if neighbours is not None else None
@@ -151,7 +151,7 @@ def _sum(sizes: pa.ChunkedArray) -> int:
     return int(np.asarray(sizes.to_numpy(), np.int64).sum())
 
 
-def _would_lose_statistics(look: Look, gone: Retention) -> bool:
+def _would_lose_statistics(look: TableView, gone: Retention) -> bool:
     """Whether statistics go with the old snapshots while the current one has none of its own."""
     survey = look.survey
     if survey.snapshot is None:
@@ -161,11 +161,11 @@ def _would_lose_statistics(look: Look, gone: Retention) -> bool:
     if survey.snapshot.id in registered:
         return False
     state = survey.state
-    described = {state.index.snapshot_id} if state is not None and state.thetas else set()
+    described = {state.header.snapshot_id} if state is not None and state.thetas else set()
     return bool((registered | described).intersection(gone.snapshots))
 
 
-def run(look: Look, planned: Plan) -> Ran:
+def run(look: TableView, planned: Plan) -> Ran:
     """Register what would be lost, then expire."""
     subject, notes = look.subject, tuple[str, ...]()
     spark = subject.spark()
@@ -188,7 +188,7 @@ def run(look: Look, planned: Plan) -> Ran:
     return Ran(sum(kinds.values()), planned.bytes, notes, {"kinds": kinds})
 
 
-def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that the planned snapshots are gone, no others, and that nothing is missing."""
     doomed = set(planned.details["snapshots"])
     then, now = before.survey.table.snapshots.keys(), after.survey.table.snapshots.keys()

@@ -10,12 +10,12 @@ from contextlib import suppress
 
 from pydantic import BaseModel
 
+from rookery.io import local_path, scheme_of
+from rookery.io.identity import Identities, Listing
 from rookery.maintain.steps.ownership import Claims
-from rookery.maintain.steps.referenced import named_in
+from rookery.maintain.steps.reachable_files import named_in
 from rookery.model import RookeryError, TableName, UsageError
-from rookery.storage import local_path, scheme_of
-from rookery.storage.identity import Identities, Listing
-from rookery.store.store import default_location
+from rookery.sidecar.store import default_location
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import MetadataFile, parse_metadata
 

@@ -10,19 +10,19 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 
+from rookery.io import Listed, shown
+from rookery.maintain.formatting import counted
 from rookery.maintain.policies.settings import LEAST_ORPHAN_AGE
 from rookery.maintain.steps.deletable import Deletable, deletable, list_table
 from rookery.maintain.steps.expire import GC_ENABLED, collects_garbage
 from rookery.maintain.steps.expire import NAME as EXPIRE
 from rookery.maintain.steps.removal import empty, remove, trash_of
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, Subject
+from rookery.maintain.steps.step import Idle, Plan, Ran, Step, Subject, TableView
 from rookery.maintain.steps.verify import nothing_missing
-from rookery.maintain.words import counted
 from rookery.model import StorageError, UsageError
+from rookery.sidecar import Store
+from rookery.sidecar.store import FOLDER_SUFFIX
 from rookery.spark.procedures import Moment, call
-from rookery.storage import Listed, shown
-from rookery.store import Store
-from rookery.store.store import FOLDER_SUFFIX
 from rookery.tables.iceberg import IcebergTable
 
 NAME = "remove orphan files"
@@ -30,7 +30,7 @@ _HIDDEN = re.compile(r"/[._][^/=]*(?:/|$)")  # but folders of partitions, such a
 _KEPT_BESIDE = re.compile(rf"/[^/]*{re.escape(FOLDER_SUFFIX)}/")  # states and segments of a table below
 
 
-def plan(look: Look) -> Plan | Idle:
+def plan(look: TableView) -> Plan | Idle:
     """List the folder, and take away all that is needed, and all that is young."""
     age, table = look.policy.orphans.older_than, look.survey.table
     trash = trash_of(look.subject, table)
@@ -79,7 +79,7 @@ def _said(age: timedelta) -> str:
     return f"{hours / 24:g} days" if hours % 24 == 0 else f"{hours:g} hours"
 
 
-def _check_share(look: Look, found: Deletable) -> None:
+def _check_share(look: TableView, found: Deletable) -> None:
     """Refuse to remove more of a folder at once than is to be expected, unless that is said to be meant."""
     most = look.policy.orphans.max_share
     of_bytes = sum(file.size for file in found.files)
@@ -104,7 +104,7 @@ def candidates(subject: Subject, table: IcebergTable, store: Store, age: timedel
     return deletable(subject, listing, scope & old, age)
 
 
-def run(look: Look, planned: Plan) -> Ran:
+def run(look: TableView, planned: Plan) -> Ran:
     """Ask Iceberg about these files too, and remove what both call orphans, now as before."""
     agreed = _by_iceberg(look, planned) if planned.details["files"] else ()
     removed = take_away(look.subject, agreed)
@@ -125,7 +125,7 @@ def take_away(subject: Subject, files: Sequence[Listed]) -> list[Listed]:
     return doomed
 
 
-def _by_iceberg(look: Look, planned: Plan) -> list[Listed]:
+def _by_iceberg(look: TableView, planned: Plan) -> list[Listed]:
     """Return those of the planned files that Iceberg calls orphans, by its own reading of the metadata."""
     spark, files = look.subject.spark(), planned.details["files"]
     view = f"rookery_orphans_{uuid.uuid4().hex}"
@@ -154,7 +154,7 @@ def _by_iceberg(look: Look, planned: Plan) -> list[Listed]:
     return [file for file in files if file.location in orphans]
 
 
-def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that what was removed is gone, and nothing else that the table names."""
     there = {file.location for file in nothing_missing(after).files}
     left = [file for file in ran.details["removed"] if file.location in there]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rookery.maintain.steps.referenced import metadata_log, named_in
+from rookery.io import Listed, list_folder, shown
+from rookery.io.identity import Identities, Listing
+from rookery.maintain.steps.reachable_files import metadata_log, named_in
 from rookery.model import UsageError
-from rookery.storage import Listed, list_folder, shown
-from rookery.storage.identity import Identities, Listing
-from rookery.store import Store
-from rookery.store.store import default_location
+from rookery.sidecar import Store
+from rookery.sidecar.store import default_location
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import METADATA_NAME, MetadataFile, read_metadata_file
 

@@ -8,25 +8,25 @@ from rookery.collect.analyze import analyze
 from rookery.collect.choose import Choice
 from rookery.collect.declare import declare, declared_on
 from rookery.collect.statistics import is_registered
+from rookery.maintain.facts.engine_visibility import engine_visibility
 from rookery.maintain.facts.reasons import reasons
-from rookery.maintain.facts.sights import sights
+from rookery.maintain.formatting import counted
 from rookery.maintain.policies.policy import WantedIndex
 from rookery.maintain.policies.queried import queried_columns
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps.rewrite_manifests import NAME as MANIFESTS
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step, VerificationError
+from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
 from rookery.maintain.survey import Survey
-from rookery.maintain.words import counted
 from rookery.model import UsageError, column_named
-from rookery.sketch.typing import SKETCHED, base_type
+from rookery.model.type_names import SKETCHED, base_type
 from rookery.tables.iceberg.java_errors import ConflictError
 
 NAME = "refresh statistics"
 REWRITES = (COMPACT, DELETES, MANIFESTS)
 
 
-def choice_of(look: Look) -> Choice:
+def choice_of(look: TableView) -> Choice:
     """Which columns the policy wants; where its queries name none of the table's, all."""
     wanted, table = look.policy.statistics, look.survey.table
     if not wanted.queries:
@@ -34,7 +34,7 @@ def choice_of(look: Look) -> Choice:
     return Choice(queried_columns(wanted.queries, table.name, table.fields()))
 
 
-def plan(look: Look) -> Plan | Idle:
+def plan(look: TableView) -> Plan | Idle:
     """Say why statistics are to be refreshed, and how much is to be read."""
     found = look.survey
     if found.snapshot is None or not found.files.num_rows:
@@ -52,9 +52,9 @@ def plan(look: Look) -> Plan | Idle:
     )
 
 
-def _why(look: Look, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
+def _why(look: TableView, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
     found = look.survey
-    yield from reasons(look.age, sights(found, look.standing.line), look.policy)
+    yield from reasons(look.age, engine_visibility(found, look.comparison.line), look.policy)
     rewritten = [step for step in REWRITES if step in look.done]
     if rewritten and look.policy.statistics.after_compaction:
         yield "files were rewritten by this run"
@@ -66,11 +66,11 @@ def _why(look: Look, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
         yield f"{counted(lacking, 'column')} not collected yet"
 
 
-def _columns_lacking(look: Look) -> int:
+def _columns_lacking(look: TableView) -> int:
     """How many of the columns that the policy names are not collected."""
     found, names = look.survey, choice_of(look).columns
     assert found.state is not None
-    known = found.state.index.types
+    known = found.state.header.types
     columns = [each for each in found.table.fields() if any(_below(each.name, name) for name in names)]
     return sum(each.id not in known and base_type(each.type) in SKETCHED for each in columns)
 
@@ -79,7 +79,7 @@ def _below(column: str, name: str) -> bool:
     return column == name or column.startswith(f"{name}.")
 
 
-def missing_indexes(look: Look) -> Iterator[WantedIndex]:
+def missing_indexes(look: TableView) -> Iterator[WantedIndex]:
     """Yield the indexes of the policy that are not declared."""
     if not look.policy.indexes:
         return
@@ -110,7 +110,7 @@ def _unread(found: Survey) -> tuple[int, int]:
     return found.fileset.fresh, int(found.numbers("size")[known:].sum())
 
 
-def run(look: Look, planned: Plan) -> Ran:
+def run(look: TableView, planned: Plan) -> Ran:
     """Declare what is missing, then collect."""
     table, store = look.survey.table, look.survey.store
     notes = []
@@ -123,7 +123,7 @@ def run(look: Look, planned: Plan) -> Ran:
     return Ran(outcome.files_to_read, outcome.bytes_to_read, tuple(notes))
 
 
-def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that the statistics of the snapshot that was analysed are registered, and say what ours say."""
     table = after.survey.table
     snapshot = table.snapshots.get(planned.details["snapshot"])

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from rookery.io import Listed, list_folder, local_path, scheme_of, shown
+from rookery.io.identity import Listing
+from rookery.io.moving import delete_file, move_file
 from rookery.maintain.steps.step import Subject
 from rookery.model import UsageError
-from rookery.storage import Listed, list_folder, local_path, scheme_of, shown
-from rookery.storage.identity import Listing
-from rookery.storage.moving import delete_file, move_file
-from rookery.store import Store
+from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import folders_written
 

@@ -8,12 +8,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.maintain.facts.layout import LARGE_SHARE, SMALL_SHARE, number_of
+from rookery.maintain.formatting import counted
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.packing import Sizes, chosen
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
+from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import POSITION, PUFFIN, Survey, delete_groups
-from rookery.maintain.words import counted
 from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import call
 
@@ -38,7 +38,7 @@ def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.i
     return sizes[taken]
 
 
-def plan(look: Look) -> Plan | Idle:
+def plan(look: TableView) -> Plan | Idle:
     """Say which deletes are to be removed, and which rewritten."""
     survey, wanted = look.survey, look.policy.deletes
     if not survey.deletes.num_rows:
@@ -70,7 +70,7 @@ def _size(deletes: pa.Table) -> int:
     return int(pc.sum(own).as_py() or 0)
 
 
-def run(look: Look, planned: Plan) -> Ran:
+def run(look: TableView, planned: Plan) -> Ran:
     """Remove what applies to nothing, then rewrite what is small."""
     spark, name = look.subject.spark(), look.subject.name
     removed = rewritten = size = 0
@@ -84,7 +84,7 @@ def run(look: Look, planned: Plan) -> Ran:
     return Ran(removed + rewritten, size or planned.bytes, (), {"removed": removed, "rewritten": rewritten})
 
 
-def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that the rows are the same, and the files those that were planned."""
     said = same_rows(before, after)
     if said or ran.files == planned.files:

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from rookery.maintain.facts.layout import MANIFEST_SIZE, MANIFEST_SIZE_PROPERTY, number_of
+from rookery.maintain.formatting import counted
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
-from rookery.maintain.steps.step import Idle, Look, Plan, Ran, Step
+from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
-from rookery.maintain.words import counted
 from rookery.model import in_bytes
 from rookery.spark.procedures import call
 from rookery.tables.iceberg.manifest_list import Manifest
@@ -18,7 +18,7 @@ from rookery.tables.iceberg.manifest_list import Manifest
 NAME = "rewrite manifests"
 
 
-def plan(look: Look) -> Plan | Idle:
+def plan(look: TableView) -> Plan | Idle:
     """Say which manifests are to be rewritten; Iceberg takes all of a partition spec together."""
     if look.not_rewritable:
         return Idle(look.not_rewritable)
@@ -53,7 +53,7 @@ def _taken(manifests: Sequence[Manifest], target: int) -> list[Manifest]:
     return found
 
 
-def run(look: Look, planned: Plan) -> Ran:
+def run(look: TableView, planned: Plan) -> Ran:
     """Rewrite the manifests, one partition spec after the other."""
     answers: list[Mapping[str, int]] = []
     for spec in planned.details["specs"]:
@@ -61,7 +61,7 @@ def run(look: Look, planned: Plan) -> Ran:
     return Ran(sum(int(answer["rewritten_manifests_count"]) for answer in answers), planned.bytes)
 
 
-def verify(before: Look, planned: Plan, ran: Ran, after: Look) -> tuple[str, ...]:
+def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that the rows are the same, and the manifests those that were planned."""
     said = same_rows(before, after)
     if not said:

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rookery.collect.readable import refused
-from rookery.maintain.facts.staleness import Staleness, Standing, staleness, standing
+from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.survey import Survey
 from rookery.model import RookeryError, TableName
-from rookery.store import Store
+from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Idle:
 
 
 @dataclass(frozen=True)
-class Look:
+class TableView:
     """A table as a step finds it, and what the run has done to it so far."""
 
     subject: Subject
@@ -82,14 +82,14 @@ class Look:
         return self.subject.policy
 
     @cached_property
-    def standing(self) -> Standing:
+    def comparison(self) -> StatsComparison:
         """The table's statistics, held against what it is now."""
-        return standing(self.survey)
+        return comparison(self.survey)
 
     @cached_property
     def age(self) -> Staleness:
         """How old its statistics are."""
-        return staleness(self.standing)
+        return staleness(self.comparison)
 
     @property
     def not_rewritable(self) -> str | None:
@@ -119,9 +119,11 @@ class Step:
     name: str
     needs: tuple[str, ...]  # steps whose failure stops it
     measures: tuple[str, ...]  # the numbers that it is there to change
-    plan: Callable[[Look], Plan | Idle]  # by metadata alone, with no Spark
-    run: Callable[[Look, Plan], Ran]
-    verify: Callable[[Look, Plan, Ran, Look], tuple[str, ...]]  # raises; returns what should be said
+    plan: Callable[[TableView], Plan | Idle]  # by metadata alone, with no Spark
+    run: Callable[[TableView, Plan], Ran]
+    verify: Callable[
+        [TableView, Plan, Ran, TableView], tuple[str, ...]
+    ]  # raises; returns what should be said
 
 
 class VerificationError(RookeryError):

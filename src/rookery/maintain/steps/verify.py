@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rookery.io import shown
+from rookery.io.identity import Listing
+from rookery.maintain.formatting import counted
 from rookery.maintain.policies.policy import Verify
 from rookery.maintain.steps.deletable import list_table, still_absent
-from rookery.maintain.steps.referenced import named
-from rookery.maintain.steps.step import Look, Plan, Ran, VerificationError
-from rookery.maintain.words import counted
+from rookery.maintain.steps.reachable_files import named
+from rookery.maintain.steps.step import Plan, Ran, TableView, VerificationError
 from rookery.model import Snapshot, TableName
-from rookery.storage import shown
-from rookery.storage.identity import Listing
 from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import what_java_means
+from rookery.tables.iceberg.java_errors import translate_java_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ REPLACE = "replace"
 _HASH = "sum(cast(xxhash64(to_json(struct({}))) AS decimal(38, 0)))"
 
 
-def rewritten(before: Look, after: Look) -> list[tuple[int, int]]:
+def rewritten(before: TableView, after: TableView) -> list[tuple[int, int]]:
     """Return the stretches of rewrites since a step began: the snapshot before each, and its last.
 
     Other commits between them may change rows; a rewrite never does.
@@ -44,7 +44,7 @@ def rewritten(before: Look, after: Look) -> list[tuple[int, int]]:
     return [(first, last) for first, last in stretches if first in after.survey.table.snapshots]
 
 
-def others_came(before: Look, after: Look) -> bool:
+def others_came(before: TableView, after: TableView) -> bool:
     """Whether others have committed rows, or moved the table elsewhere, since a step began."""
     base = before.survey.snapshot
     came = _since(before, after)
@@ -58,7 +58,7 @@ def others_came(before: Look, after: Look) -> bool:
     )
 
 
-def _since(before: Look, after: Look) -> list[Snapshot]:
+def _since(before: TableView, after: TableView) -> list[Snapshot]:
     """The snapshots that have come since, the newest first."""
     base, current = before.survey.snapshot, after.survey.snapshot
     if current is None:
@@ -72,7 +72,7 @@ def _since(before: Look, after: Look) -> list[Snapshot]:
     return found
 
 
-def same_rows(before: Look, after: Look) -> tuple[str, ...]:
+def same_rows(before: TableView, after: TableView) -> tuple[str, ...]:
     """See that rewrites have changed no row; return what should be said."""
     stretches = rewritten(before, after)
     spark = before.subject.spark() if stretches else None
@@ -123,7 +123,7 @@ def rows_at(
         found = frame.selectExpr("count(*) AS n", f"{hashed} AS hash").collect()[0]
         return int(found["n"]), found["hash"]
     except Exception as error:  # Spark and py4j wrap whatever Java throws
-        raise what_java_means(error, f"reading snapshot {snapshot_id} of {name}") from error
+        raise translate_java_error(error, f"reading snapshot {snapshot_id} of {name}") from error
 
 
 def _told(rows: tuple[int, Any]) -> str:
@@ -136,7 +136,7 @@ def roll_back(name: TableName, snapshot_id: int) -> str:
     return f"undo it: CALL {name.catalog}.system.rollback_to_snapshot('{inside}', {snapshot_id})"
 
 
-def nothing_missing(after: Look) -> Listing:
+def nothing_missing(after: TableView) -> Listing:
     """See that all files that a table names and that belong in its folder are there; return what is."""
     table, store = after.survey.table, after.survey.store
     listing = list_table(table.location, store)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from pyiceberg.io import FileIO
 
+from rookery.io import STORE_HINT, open_source, scheme_of, shown, without_secrets
 from rookery.model import FormatError, MissingFileError, RookeryError, StorageError
-from rookery.storage import STORE_HINT, open_source, scheme_of, shown, without_secrets
 
 GONE_HINT = "has the table been dropped, or the snapshot expired, under the run?"
 

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyiceberg.io import FileIO
 
+from rookery.io import shown
 from rookery.model import FormatError, Place
-from rookery.storage import shown
 from rookery.tables.iceberg.avro import open_container
 from rookery.tables.iceberg.avro_columns import Columns
 from rookery.tables.iceberg.avro_program import Program

@@ -56,7 +56,7 @@ def translated(deed: str) -> Iterator[None]:
     except Exception as error:
         if not is_foreign(error):
             raise
-        raise what_java_means(error, deed) from error
+        raise translate_java_error(error, deed) from error
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def refused_types(name: object) -> Iterator[None]:
 def as_rookery(error: Exception, deed: str) -> RookeryError:
     """Return any error as one of Rookery, for a run that goes on with its next table."""
     if isinstance(error, RookeryError) or is_foreign(error):
-        return what_java_means(error, deed)
+        return translate_java_error(error, deed)
     said = " ".join(str(error).split())
     return RookeryError(
         redact(f"{type(error).__name__}: {said}"),
@@ -84,7 +84,7 @@ def as_rookery(error: Exception, deed: str) -> RookeryError:
     )
 
 
-def what_java_means(error: Exception, deed: str) -> RookeryError:
+def translate_java_error(error: Exception, deed: str) -> RookeryError:
     """Return the error to raise for one of Java's; a signal that caused it is raised instead."""
     check_interrupted(error)
     if isinstance(error, RookeryError):

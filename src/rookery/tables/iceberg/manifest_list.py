@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.io import FileIO
 
+from rookery.io import shown
 from rookery.model import FormatError
-from rookery.storage import shown
 from rookery.tables.iceberg.avro import open_container
 from rookery.tables.iceberg.avro_columns import Columns
 from rookery.tables.iceberg.avro_shape import Chars, Fields, Items, Number

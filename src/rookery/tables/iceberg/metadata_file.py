@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rookery.io import open_source
 from rookery.model import MissingFileError
-from rookery.storage import open_source
 
 METADATA_NAME = re.compile(r"\.metadata\.json(?:\.gz)?$")
 _GZIP = b"\x1f\x8b"

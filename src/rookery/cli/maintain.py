@@ -1,0 +1,76 @@
+"""`rookery maintain`."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from rookery.cli.history import HistoryUrl
+from rookery.cli.render import plain, show, talk
+from rookery.cli.settings import Conf, Master, PolicyFile, Waiting, seconds_of, settings_of
+from rookery.cli.statistics import pairs
+from rookery.io import local_path, scheme_of
+from rookery.model import UsageError
+
+
+def maintain(
+    context: typer.Context,
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATTERN]…", help="Tables by name, or patterns; all by default."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would be done, and why, and stop; no Spark is started."),
+    ] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Only this step; may be repeated.")] = None,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes",
+            help="Do what is refused otherwise: no retention, in quiet hours, more orphan files than "
+            "orphans.max-share, in a folder that another table or catalog may use.",
+        ),
+    ] = False,
+    trash: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Move orphan files there, under their paths; else by policy."),
+    ] = None,
+    policy: PolicyFile = None,
+    history: HistoryUrl = None,
+    patience: Waiting = "60s",
+    master: Master = None,
+    conf: Conf = None,
+) -> None:
+    """Do to tables what their policies want, with Iceberg's own procedures, and verify each step.
+
+    The steps, in their order: expire snapshots, remove orphan files, rewrite data files, rewrite deletes,
+    rewrite manifests, refresh statistics, clean up. A step that fails stops those that rest upon it, and no
+    other table; the exit code is then 1. A run that was interrupted is finished by the next.
+    """
+    from rookery.api.maintain import maintain as run  # brings PyIceberg
+
+    settings = settings_of(context)
+    report = run(
+        settings.lake(),
+        patterns or ("*",),
+        only=only or (),
+        dry_run=dry_run,
+        yes=yes,
+        policy=policy,
+        history=history,
+        patience=seconds_of(patience),
+        trash=_folder(trash),
+        master=master,
+        conf=pairs(conf or []),
+        tell=lambda said: talk().print(plain(said), style="dim"),
+    )
+    show(report, settings)
+
+
+def _folder(trash: str | None) -> str | None:
+    if trash is not None and not trash.strip():
+        raise UsageError("--trash names no folder", hint="leave it out to delete the files")
+    return trash if trash is None or scheme_of(trash) else os.path.abspath(local_path(trash))

@@ -1,0 +1,256 @@
+"""Row-weighted statistics: quantiles and most frequent values, from all rows or from a sample of row groups.
+
+They describe the table as a whole. New files are merged in; rows that have gone since cannot be taken out
+again, so their share is kept, and when it passes a fifth everything is collected anew.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rookery.collect.arrow import leaf_array, read_leaves
+from rookery.collect.physical import NeedsEngineError, PhysicalColumns
+from rookery.collect.pyworkers import forget_jars, on_spark
+from rookery.collect.readable import needs_engine
+from rookery.io import SourceFile, TailSource, open_source
+from rookery.model import Field, TableName, quote_part
+from rookery.parquet import FIRST_READ, read_footer
+from rookery.sidecar import State
+from rookery.sketch.frequent import Frequent
+from rookery.sketch.quantiles import Quantiles
+from rookery.sketch.values import in_one_form, no_view
+from rookery.tables.iceberg.jvm import pinned_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STALE_SHARE = 0.2
+LOCAL_BYTES = 48 << 20
+_SCHEMA = "kind string, field int, payload binary, rows bigint"
+_ARROW = pa.schema(
+    [("kind", pa.string()), ("field", pa.int32()), ("payload", pa.binary()), ("rows", pa.int64())]
+)
+_QUANTILES, _FREQUENT, _ROWS, _NEEDS_ENGINE = "quantiles", "frequent", "rows", "needs_engine"
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionRequest:
+    """What is wanted: columns of histograms and of frequent values, from so many row groups a file."""
+
+    histogram: tuple[Field, ...] = ()
+    top_k: tuple[Field, ...] = ()
+    sample: int = 0  # 0 for all
+
+    def are_in(self, state: State) -> bool:
+        """Whether a state has just these, declared and collected."""
+        header = state.header.rows
+        if header is None:
+            return not self.fields
+        mine = (tuple(c.id for c in self.histogram), tuple(c.id for c in self.top_k), self.sample)
+        return (
+            mine == (header.histogram, header.top_k, header.sample)
+            and all(number in state.quantiles for number in header.histogram)
+            and all(number in state.frequent for number in header.top_k)
+        )
+
+    def without(self, ids: Set[int]) -> DistributionRequest:
+        """Return the wants less some columns: sketches of a part of the rows would pass for those of all."""
+        return DistributionRequest(
+            tuple(column for column in self.histogram if column.id not in ids),
+            tuple(column for column in self.top_k if column.id not in ids),
+            self.sample,
+        )
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """All columns that must be read."""
+        return tuple(dict.fromkeys((*self.histogram, *self.top_k)))
+
+
+@dataclass(slots=True)
+class DistributionSketches:
+    """What was found: sketches by field id, and how many rows were looked at."""
+
+    quantiles: dict[int, Quantiles] = field(default_factory=dict)
+    frequent: dict[int, Frequent] = field(default_factory=dict)
+    rows: int = 0
+    needs_engine: tuple[str, ...] = ()  # files that only Iceberg's own reader understands
+
+    @classmethod
+    def empty(cls, wants: DistributionRequest) -> DistributionSketches:
+        """Return what no rows say."""
+        return cls(
+            {column.id: Quantiles.empty(column.type) for column in wants.histogram},
+            {column.id: Frequent.empty() for column in wants.top_k},
+        )
+
+    def add(self, wants: DistributionRequest, column: Field, array: pa.Array) -> None:
+        """Add the values of one column, whoever has read them; nulls are passed over."""
+        array = in_one_form(column.type, no_view(array).drop_null())
+        if column.type == "string":
+            array = array.cast(pa.large_string())
+        if column in wants.histogram:
+            self.quantiles[column.id] = self.quantiles[column.id].with_values(array)
+        if column in wants.top_k:
+            self.frequent[column.id] = self.frequent[column.id].with_values(array)
+
+    def merge(self, other: DistributionSketches) -> DistributionSketches:
+        """Return what both say."""
+        return DistributionSketches(
+            {key: self.quantiles[key].merge(value) for key, value in other.quantiles.items()},
+            {key: self.frequent[key].merge(value) for key, value in other.frequent.items()},
+            self.rows + other.rows,
+            (*self.needs_engine, *other.needs_engine),
+        )
+
+    def batch(self) -> pa.RecordBatch:
+        """Return the sketches as rows, for the way from an executor to the driver."""
+        rows: list[tuple[str, int, bytes | None, int]] = [(_ROWS, 0, None, self.rows)]
+        rows += [(_NEEDS_ENGINE, 0, path.encode(), 0) for path in self.needs_engine]
+        rows += [(_QUANTILES, key, sketch.encode(), 0) for key, sketch in self.quantiles.items()]
+        rows += [(_FREQUENT, key, sketch.encode(), 0) for key, sketch in self.frequent.items()]
+        columns = zip(*rows, strict=True)
+        arrays = [pa.array(list(column), kind.type) for column, kind in zip(columns, _ARROW, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
+
+
+def read_rows(
+    files: Sequence[tuple[str, int]], wants: DistributionRequest, io_properties: Mapping[str, str]
+) -> DistributionSketches:
+    """Read rows of Parquet files (path and size)."""
+    found = DistributionSketches.empty(wants)
+    for path, size in files:
+        try:
+            _read_file(path, size, wants, io_properties, found)
+        except NeedsEngineError:
+            found.needs_engine = (*found.needs_engine, path)
+    return found
+
+
+def _read_file(
+    path: str,
+    size: int,
+    wants: DistributionRequest,
+    io_properties: Mapping[str, str],
+    found: DistributionSketches,
+) -> None:
+    with open_source(path, io_properties) as opened:
+        source = TailSource(opened, size, FIRST_READ)
+        physical = PhysicalColumns(read_footer(source, size).leaves)
+        leaves = [(column, physical.leaf(column)) for column in wants.fields]  # before any row is counted
+        file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
+        for number in chosen_groups(path, file.num_row_groups, wants.sample):
+            found.rows += file.metadata.row_group(number).num_rows
+            for column, leaf in leaves:
+                if leaf is not None:
+                    (values,) = read_leaves(file, number, [leaf])
+                    for array in values.chunks:
+                        found.add(wants, column, leaf_array(array, column.parts[1:]))
+
+
+def chosen_groups(path: str, count: int, most: int) -> list[int]:
+    """Choose row groups: all, or *most* at random, the same ones whenever the file is read.
+
+    >>> chosen_groups("a", 3, 0), len(chosen_groups("a", 10, 2))
+    ([0, 1, 2], 2)
+    """
+    if most <= 0 or most >= count:
+        return list(range(count))
+    return sorted(random.Random(path).sample(range(count), most))  # noqa: S311 (a sample, not a secret)
+
+
+def collect_rows(
+    spark: SparkSession,
+    name: TableName,
+    snapshot_id: int,
+    files: pa.Table,
+    wants: DistributionRequest,
+    io_properties: Mapping[str, str],
+    only: Sequence[int] | None = None,
+) -> DistributionSketches:
+    """Collect row statistics of *files* (rows of a file set with their deletes).
+
+    *only* are the ids of the columns that Spark can read, if it cannot read all.
+    """
+    by_engine = needs_engine(files)
+    plain = files.filter(pa.array(~by_engine))
+    pairs = list(zip(plain["path"].to_pylist(), plain["size"].to_pylist(), strict=True))
+    found = _collect_plain(spark, pairs, wants, io_properties)
+    staged = [*files.filter(pa.array(by_engine))["path"].to_pylist(), *found.needs_engine]
+    if staged:
+        with on_spark(spark):
+            frame = pinned_table(spark, name).staged(snapshot_id, staged, only)
+            if frame is not None:
+                roots = list(dict.fromkeys(column.parts[0] for column in wants.fields))
+                # PySpark trips over names with dots, so columns travel under numbers.
+                columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
+                read = frame.selectExpr(*columns).mapInArrow(_engine_mapper(wants, roots), _SCHEMA)
+                found = found.merge(_gather(read, wants))
+    return found
+
+
+def _collect_plain(
+    spark: SparkSession,
+    files: Sequence[tuple[str, int]],
+    wants: DistributionRequest,
+    io_properties: Mapping[str, str],
+) -> DistributionSketches:
+    if sum(size for _, size in files) <= LOCAL_BYTES:
+        return read_rows(files, wants, io_properties)
+    count = min(len(files), 2 * spark.sparkContext.defaultParallelism)
+    shares = [files[number::count] for number in range(count)]
+    with on_spark(spark):
+        frame = spark.range(0, count, 1, count)
+        return _gather(frame.mapInArrow(_plain_mapper(shares, wants, io_properties), _SCHEMA), wants)
+
+
+def _plain_mapper(
+    shares: Sequence[Sequence[tuple[str, int]]], wants: DistributionRequest, io_properties: Mapping[str, str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_jars()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield read_rows(shares[number], wants, io_properties).batch()
+
+    return read
+
+
+def _engine_mapper(
+    wants: DistributionRequest, roots: Sequence[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        forget_jars()
+        found = DistributionSketches.empty(wants)
+        for batch in batches:
+            found.rows += batch.num_rows
+            named = batch.rename_columns(list(roots))
+            for column in wants.fields:
+                root, *path = column.parts
+                found.add(wants, column, leaf_array(named.column(root), path))
+        yield found.batch()
+
+    return read
+
+
+def _gather(frame: DataFrame, wants: DistributionRequest) -> DistributionSketches:
+    """Merge what the executors sent."""
+    found = DistributionSketches.empty(wants)
+    for row in frame.collect():
+        if row.kind == _ROWS:
+            found.rows += row.rows
+        elif row.kind == _NEEDS_ENGINE:
+            found.needs_engine = (*found.needs_engine, bytes(row.payload).decode())
+        elif row.kind == _QUANTILES:
+            found.quantiles[row.field] = found.quantiles[row.field].merge(
+                Quantiles.decode(bytes(row.payload))
+            )
+        else:
+            found.frequent[row.field] = found.frequent[row.field].merge(Frequent.decode(bytes(row.payload)))
+    return found

@@ -1,0 +1,97 @@
+"""What one process does: read its files, and merge what they say as it goes. Runs on executors or here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rookery.collect.index_builders import IndexBuilders
+from rookery.collect.physical import NeedsEngineError
+from rookery.collect.plan import Task
+from rookery.collect.read import read_parquet
+from rookery.sketch import InvertedTheta, InvertedThetaBuilder
+from rookery.sketch.bitmap import BitmapIndex
+from rookery.sketch.bloom import BloomFilter
+
+
+@dataclass(slots=True)
+class Costs:
+    """What reading cost."""
+
+    files: int = 0
+    chunks: Counter[str] = field(default_factory=Counter)
+    values: int = 0
+    bytes_read: int = 0
+    reads: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the costs as JSON can hold them."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def of(cls, stated: Mapping[str, Any]) -> Costs:
+        """Read what `as_dict` gives."""
+        return cls(**{**stated, "chunks": Counter(stated["chunks"])})
+
+    def __add__(self, other: Costs) -> Costs:
+        return Costs(
+            self.files + other.files,
+            self.chunks + other.chunks,
+            self.values + other.values,
+            self.bytes_read + other.bytes_read,
+            self.reads + other.reads,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What a task found: the inverted theta of each column over the task's files."""
+
+    group: int
+    thetas: Mapping[int, InvertedTheta]
+    costs: Costs
+    needs_engine: tuple[int, ...] = ()  # the ordinals of files that only Iceberg's own reader understands
+    blooms: Mapping[int, Mapping[int, BloomFilter]] = field(default_factory=dict)  # by column and ordinal
+    bitmaps: Mapping[int, BitmapIndex] = field(default_factory=dict)
+    highest_id: int = 0  # of the fields in the files that were understood here
+
+
+def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
+    """Read a task's files. θ falls as they are read, so later files keep ever less."""
+    thetas = {column.id: InvertedThetaBuilder(task.group_size) for column in task.fields}
+    indexes = IndexBuilders(task)
+    costs = Costs()
+    needs_engine: list[int] = []
+    highest_id = 0
+    for file in task.files:
+        limits = {column.id: thetas[column.id].theta for column in task.fields}
+        fields = () if file.only_indexes else task.fields
+        consumers = indexes.consumers(file)
+        try:
+            reading = read_parquet(
+                file.path,
+                file.size,
+                fields,
+                limits,
+                io_properties,
+                file.part,
+                file.parts,
+                consumers,
+                file.rows,
+            )
+        except NeedsEngineError:
+            if not file.only_indexes:
+                needs_engine.append(file.ordinal)
+            continue
+        for field_id, sketch in reading.sketches.items():
+            thetas[field_id].add(sketch, file.ordinal)
+        highest_id = max(highest_id, reading.highest_id)
+        indexes.add(file, consumers)
+        counted = int(file.part == 0 and not file.only_indexes)
+        costs += Costs(counted, reading.chunks, reading.values, reading.bytes_read, reading.reads)
+    found = {field_id: theta.result() for field_id, theta in thetas.items()}
+    return Partial(
+        task.group, found, costs, tuple(needs_engine), indexes.blooms, indexes.bitmaps(), highest_id
+    )

@@ -1,0 +1,121 @@
+"""Who sees which statistics: Spark takes the current snapshot's file, Trino that of the nearest ancestor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rookery.collect.statistics import names_gone
+from rookery.maintain.facts.staleness import Ancestry, others_registered, stated_ndvs
+from rookery.maintain.survey import Survey
+from rookery.model import Snapshot
+from rookery.model.type_names import SKETCHED, base_type
+
+
+@dataclass(frozen=True, slots=True)
+class EngineVisibility:
+    """What an engine finds."""
+
+    engine: str
+    columns: int  # whose distinct values it finds
+    of: int  # columns that can have them
+    current: bool  # all that it finds is of the current snapshot
+    hint: str | None  # how to mend it, where something is amiss
+    broken: bool = False  # it fails on what it finds: statistics of columns that are gone
+    foreign: bool = False  # what is registered for the current snapshot is another engine's
+
+
+def spark_sees(survey: Survey) -> dict[int, int]:
+    """Return the columns whose distinct values Spark finds, and the snapshot that each was counted at.
+
+    Spark takes the statistics file of the current snapshot or none.
+    """
+    return _nearest(survey, [survey.snapshot] if survey.snapshot is not None else [])
+
+
+def trino_sees(survey: Survey, line: Ancestry) -> dict[int, int]:
+    """Return the columns whose distinct values Trino finds, and the snapshot that each was counted at.
+
+    Trino takes the statistics file of the nearest ancestor that has one, and looks no further: what that
+    file leaves out, Trino does not know.
+    """
+    return _nearest(survey, line.snapshots)
+
+
+def _nearest(survey: Survey, snapshots: Sequence[Snapshot]) -> dict[int, int]:
+    files = {file.snapshot_id: file for file in survey.table.table.metadata.statistics}
+    file = next((files[snapshot.id] for snapshot in snapshots if snapshot.id in files), None)
+    if file is None:
+        return {}
+    stated = stated_ndvs(file)
+    # A file may hold sketches that its writer took over from an earlier one.
+    return {
+        blob.fields[0]: blob.snapshot_id
+        for blob in file.blob_metadata
+        if len(blob.fields) == 1 and blob.fields[0] in stated
+    }
+
+
+def engine_visibility(survey: Survey, line: Ancestry) -> tuple[EngineVisibility, ...]:
+    """Return what Spark and Trino find, and how to mend what they do not."""
+    if survey.snapshot is None:
+        return ()
+    seen = trino_sees(survey, line)
+    columns = _visible(survey) | (_top_level(survey) & seen.keys())
+    name = survey.table.name
+    by_spark = {key: value for key, value in spark_sees(survey).items() if key in columns}
+    by_trino = {key: value for key, value in seen.items() if key in columns}
+    now = {survey.snapshot.id}
+    spark_fresh, trino_fresh = now.issuperset(by_spark.values()), now.issuperset(by_trino.values())
+    foreign = others_registered(survey, survey.snapshot)
+    repair = f"run `rookery analyze {name}`"
+    broken = any(
+        names_gone(survey.table, file)
+        for file in survey.table.table.metadata.statistics
+        if file.snapshot_id == survey.snapshot.id
+    )
+    return (
+        EngineVisibility(
+            "spark",
+            len(by_spark),
+            len(columns),
+            spark_fresh and by_spark.keys() == columns,
+            _spark_hint(repair, by_spark.keys() == columns, spark_fresh, broken),
+            broken,
+            foreign,
+        ),
+        EngineVisibility(
+            "trino",
+            len(by_trino),
+            len(columns),
+            trino_fresh and by_trino.keys() == columns,
+            _trino_hint(repair, len(columns - by_trino.keys()), trino_fresh, not by_trino),
+            foreign=foreign,
+        ),
+    )
+
+
+def _top_level(survey: Survey) -> set[int]:
+    """The columns that engines look at: those at the top of the table alone."""
+    fields = survey.table.fields()
+    return {field.id for field in fields if base_type(field.type) in SKETCHED and len(field.parts) == 1}
+
+
+def _visible(survey: Survey) -> set[int]:
+    """The columns that have something to find: a number that is 0 is not registered."""
+    thetas = survey.state.thetas if survey.state is not None else {}
+    return {number for number in _top_level(survey) if number not in thetas or len(thetas[number].hashes)}
+
+
+def _spark_hint(repair: str, all_there: bool, fresh: bool, broken: bool) -> str | None:
+    if broken:
+        return f"{repair}; Spark's optimizer fails on statistics of columns that are gone"
+    if not all_there:
+        return f"{repair}; Spark takes statistics of the current snapshot only"
+    return None if fresh else f"{repair}; Spark plans with those of an older snapshot"
+
+
+def _trino_hint(repair: str, missing: int, fresh: bool, nothing: bool) -> str | None:
+    if missing:
+        return repair if nothing else f"{repair}; Trino takes the nearest statistics file alone"
+    return None if fresh else f"{repair}; Trino plans with those of an older snapshot"

@@ -1,0 +1,88 @@
+"""What lies beside a table's data: statistics files that are registered or left over, states and segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rookery.io import Listed, list_folder
+from rookery.io.identity import Listing
+from rookery.maintain.survey import Survey
+from rookery.model import RookeryError, StorageError
+from rookery.puffin import open_puffin
+from rookery.sidecar import segment, state
+
+STATISTICS_SUFFIXES = (".stats", ".puffin")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """A statistics file that the table's metadata does not name."""
+
+    file: Listed
+    replaced: bool  # by another file of a snapshot that is still there; else its snapshot is gone
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarFiles:
+    """How many files lie beside a table's data, and how large they are."""
+
+    statistics_files: int
+    statistics_bytes: int
+    replaced_files: int
+    replaced_bytes: int
+    orphaned_files: int
+    orphaned_bytes: int
+    states: int
+    state_bytes: int
+    segments: int
+    segment_bytes: int
+
+
+def left_over(survey: Survey) -> list[LeftOver]:
+    """Return the statistics files that lie with the table's metadata and are not named there."""
+    metadata = survey.table.table.metadata
+    entries = (*metadata.statistics, *metadata.partition_statistics)
+    try:
+        found = list_folder(
+            survey.table.metadata_folder, survey.store.io_properties, recursive=False, links=False
+        )
+    except StorageError:
+        return []  # who may not list the folder can clear nothing away there
+    files = [file for file in found if file.name.endswith(STATISTICS_SUFFIXES)]
+    listing = Listing(survey.table.metadata_folder, files)
+    named = listing.account(entry.statistics_path for entry in entries).matched
+    files = [file for file, is_named in zip(files, named, strict=True) if not is_named]
+    return [LeftOver(file, _snapshots_of(file, survey) <= survey.table.snapshots.keys()) for file in files]
+
+
+def _snapshots_of(file: Listed, survey: Survey) -> set[int]:
+    """The snapshots that a statistics file is of; of none, where it cannot be read."""
+    try:
+        with open_puffin(file.location, properties=survey.store.io_properties) as reader:
+            return {blob.snapshot_id for blob in reader.metadata.blobs} or {-1}
+    except RookeryError:
+        return {-1}
+
+
+def beside(survey: Survey) -> SidecarFiles:
+    """Count what lies beside a table's data."""
+    registered = survey.table.table.metadata.statistics
+    left = left_over(survey)
+    replaced = [each.file for each in left if each.replaced]
+    orphaned = [each.file for each in left if not each.replaced]
+    ours = list_folder(survey.store.location, survey.store.io_properties, recursive=False)
+    states = [file for file in ours if file.name.startswith(state.PREFIX)]
+    segments = [file for file in ours if file.name.startswith(segment.PREFIX)]
+    return SidecarFiles(
+        len(registered),
+        sum(entry.file_size_in_bytes for entry in registered),
+        *_counted(replaced),
+        *_counted(orphaned),
+        *_counted(states),
+        *_counted(segments),
+    )
+
+
+def _counted(files: Sequence[Listed]) -> tuple[int, int]:
+    return len(files), sum(file.size for file in files)

@@ -1,0 +1,281 @@
+"""Segments: everything that is known per file, for a group of at most 1,024 files. They never change."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyroaring import BitMap
+
+from rookery.io import Readable
+from rookery.model import Place
+from rookery.puffin import Blob, BlobMetadata, Reader, WrittenFile, open_puffin
+from rookery.sidecar.checksums import DamagedError, SealingWriter, footer_checksum, read_head, read_sealed
+from rookery.sidecar.zone_map import ZoneMap, nothing_known
+from rookery.sketch import InvertedTheta
+from rookery.sketch.bitmap import BitmapDirectory, BitmapIndex
+from rookery.sketch.blob_types import BITMAP_V1, BLOOM_MATRIX_V1, INVERTED_THETA_V1
+from rookery.sketch.bloom_matrix import BloomMatrix, MatrixHeader, header_size
+
+ZONE_MAP_V1 = "rookery-zone-map-v1"
+THETA = "theta"
+PREFIX = "segment-"
+SUFFIX = ".puffin"
+_UNIQUE = re.compile(r"([0-9a-f]{16})[0-9a-f]{16}" + re.escape(SUFFIX))
+
+
+def unique_part() -> str:
+    """Return what makes a name unlike all others; it begins with the time, so that names tell their age."""
+    return f"{time.time_ns():016x}{secrets.token_hex(8)}"
+
+
+def written_at(name: str) -> float | None:
+    """Return when the file of that name was begun, in seconds since 1970.
+
+    >>> written_at("segment-0de0b6b3a764000000000000000000aa.puffin")
+    1000000000.0
+    """
+    match = _UNIQUE.search(name)
+    return int(match.group(1), 16) / 1e9 if match else None
+
+
+def segment_name() -> str:
+    """Return a name that no other segment has."""
+    return f"{PREFIX}{unique_part()}{SUFFIX}"
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a segment holds: a zone map, and by field id inverted thetas and indexes."""
+
+    zone_map: ZoneMap
+    thetas: Mapping[int, InvertedTheta] = field(default_factory=dict)
+    blooms: Mapping[int, Sequence[BloomMatrix]] = field(default_factory=dict)
+    bitmaps: Mapping[int, BitmapIndex] = field(default_factory=dict)
+
+
+def write_segment(
+    location: str,
+    contents: Contents,
+    *,
+    snapshot_id: int,
+    sequence_number: int,
+    io_properties: Mapping[str, str],
+) -> WrittenFile:
+    """Write what is known of a group."""
+    ids = (snapshot_id, sequence_number)
+    with SealingWriter(location, io_properties=io_properties) as writer:
+        # What a range is read of stands first, uncompressed; what is read whole, and first of all, last.
+        for field_id, matrices in sorted(contents.blooms.items()):
+            for matrix in matrices:
+                head = header_size(len(matrix.ordinals))
+                writer.add(Blob(BLOOM_MATRIX_V1, matrix.encode(), (field_id,), *ids, codec="none"), head)
+        for field_id, bitmap in sorted(contents.bitmaps.items()):
+            payload = bitmap.encode()
+            head = BitmapDirectory.head_size(payload)
+            writer.add(Blob(BITMAP_V1, payload, (field_id,), *ids, codec="none"), head)
+        for field_id, theta in sorted(contents.thetas.items()):
+            # Whether a hash is worth a look is told without one. Hashes do not shrink, so nothing is packed.
+            said = {THETA: str(theta.theta)}
+            writer.add(Blob(INVERTED_THETA_V1, theta.encode(), (field_id,), *ids, "none", said))
+        for field_id, column in sorted(contents.zone_map.columns.items()):
+            writer.add(Blob(ZONE_MAP_V1, encode_table(column), (field_id,), *ids))
+        writer.add(Blob(ZONE_MAP_V1, encode_table(contents.zone_map.files), (), *ids))
+    return writer.written
+
+
+class Segment:
+    """An open segment; each part is read when it is asked for."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._heads: dict[tuple[str, int], list[tuple[BlobMetadata, Any]]] = {}
+
+    @property
+    def name(self) -> str:
+        """Where it lies."""
+        return self._reader.source.name
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of it has been read."""
+        return self._reader.source.bytes_read
+
+    @cached_property
+    def _blobs(self) -> dict[tuple[str, tuple[int, ...]], list[BlobMetadata]]:
+        found: dict[tuple[str, tuple[int, ...]], list[BlobMetadata]] = {}
+        for blob in self._reader.metadata.blobs:
+            found.setdefault((blob.type, blob.fields), []).append(blob)
+        return found
+
+    def _of(self, kind: str) -> dict[int, list[BlobMetadata]]:
+        return {
+            fields[0]: blobs for (found, fields), blobs in self._blobs.items() if found == kind and fields
+        }
+
+    @property
+    def field_ids(self) -> frozenset[int]:
+        """The columns whose distinct values the segment knows."""
+        return frozenset(self._of(INVERTED_THETA_V1))
+
+    @cached_property
+    def files(self) -> pa.Table:
+        """The files of the group, in the order of their ordinals."""
+        blobs = self._blobs.get((ZONE_MAP_V1, ()))
+        if not blobs:
+            raise DamagedError(Place(self.name), "a zone map", "none")
+        ((_, payload),) = read_sealed(self._reader, blobs)
+        return self._table(payload)
+
+    def zone_column(self, field_id: int) -> pa.Table:
+        """Return what manifests said of a column, a row a file."""
+        blobs = self._of(ZONE_MAP_V1).get(field_id, [])
+        for _, payload in read_sealed(self._reader, blobs):
+            return self._table(payload)
+        return nothing_known(self.files.num_rows)
+
+    @property
+    def zone_map(self) -> ZoneMap:
+        """All that manifests said of the files; neighbours share a read."""
+        blobs = [blob for found in self._of(ZONE_MAP_V1).values() for blob in found]
+        return ZoneMap(
+            self.files,
+            {blob.fields[0]: self._table(payload) for blob, payload in read_sealed(self._reader, blobs)},
+        )
+
+    def _table(self, payload: bytes) -> pa.Table:
+        try:
+            return decode_table(payload)
+        except (pa.ArrowException, OSError) as error:
+            raise DamagedError(Place(self.name), "an Arrow stream", repr(error)) from error
+
+    def theta_of(self, field_id: int) -> int | None:
+        """Return θ of a column, or None where its distinct values are not known."""
+        for blob in self._of(INVERTED_THETA_V1).get(field_id, []):
+            said = blob.properties.get(THETA, "")
+            return int(said) if said.isascii() and said.isdigit() else None
+        return None
+
+    def thetas(self, field_ids: frozenset[int] | None = None) -> dict[int, InvertedTheta]:
+        """Return the inverted thetas of these columns, or of all; neighbours share a read."""
+        missing = (field_ids or frozenset()) - self.field_ids
+        if missing:
+            raise DamagedError(Place(self.name), f"columns {sorted(missing)}", "others")
+        wanted = [
+            blob
+            for number, blobs in self._of(INVERTED_THETA_V1).items()
+            if field_ids is None or number in field_ids
+            for blob in blobs
+        ]
+        return {
+            blob.fields[0]: InvertedTheta.decode(payload, place=Place(self.name, blob.offset))
+            for blob, payload in read_sealed(self._reader, wanted)
+        }
+
+    def blooms(self, field_id: int) -> list[BloomMatrix]:
+        """Return the Bloom matrices of a column, whole."""
+        blobs = self._of(BLOOM_MATRIX_V1).get(field_id, [])
+        return [
+            BloomMatrix.decode(payload, place=Place(self.name, blob.offset))
+            for blob, payload in read_sealed(self._reader, blobs)
+        ]
+
+    def bitmap(self, field_id: int) -> BitmapIndex | None:
+        """Return the bitmap index of a column, whole."""
+        blobs = self._of(BITMAP_V1).get(field_id, [])
+        for blob, payload in read_sealed(self._reader, blobs):
+            return BitmapIndex.decode(payload, place=Place(self.name, blob.offset))
+        return None
+
+    def probe_blooms(
+        self, field_id: int, hashes: Sequence[int]
+    ) -> list[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
+        """Return, by matrix, the ordinals it covers and which of those files may hold one of the hashes."""
+        found = []
+        for blob, header in self._head(BLOOM_MATRIX_V1, field_id, MatrixHeader.decode):
+            if header.size != blob.length:
+                raise DamagedError(Place(self.name, blob.offset), f"{header.size} bytes", str(blob.length))
+            maybe = np.zeros(len(header.ordinals), bool)
+            for value in hashes:
+                row = self._reader.read_range(blob, *header.row_range(value))
+                maybe |= header.probe(row, value, place=Place(self.name, blob.offset))
+            found.append((header.ordinals, maybe))
+        return found
+
+    def bitmap_directory(self, field_id: int) -> BitmapDirectory | None:
+        """Return what a column's bitmap index has, without its bitmaps."""
+        for _, directory in self._head(BITMAP_V1, field_id, BitmapDirectory.decode):
+            return directory  # type: ignore[no-any-return]
+        return None
+
+    def bitmaps(self, field_id: int, numbers: Sequence[int]) -> list[BitMap]:
+        """Return the bitmaps of these entries of a column's directory."""
+        ((blob, directory),) = self._head(BITMAP_V1, field_id, BitmapDirectory.decode)
+        place = Place(self.name, blob.offset)
+        return [
+            directory.read(number, self._reader.read_range(blob, *directory.entry(number)), place=place)
+            for number in numbers
+        ]
+
+    def _head(self, kind: str, field_id: int, decode: Callable[..., Any]) -> list[tuple[BlobMetadata, Any]]:
+        """The heads of a column's blobs of a kind, read once."""
+        key = (kind, field_id)
+        if key not in self._heads:
+            self._heads[key] = [
+                (blob, decode(read_head(self._reader, blob), place=Place(self.name, blob.offset)))
+                for blob in self._of(kind).get(field_id, [])
+            ]
+        return self._heads[key]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+
+    def __enter__(self) -> Segment:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_segment(
+    what: Readable,
+    io_properties: Mapping[str, str] | None = None,
+    *,
+    size: int = 0,
+    footer_size: int = 0,
+    checksum: str = "",
+) -> Segment:
+    """Open a segment; where its sizes are known, no more than its footer is read.
+
+    A *checksum* tells it from every other segment, which may be as whole as this one.
+    """
+    reader = open_puffin(
+        what, properties=io_properties, file_size=size or None, footer_size=footer_size or None
+    )
+    if checksum and checksum != (found := footer_checksum(reader.metadata)):
+        reader.close()
+        raise DamagedError(Place(reader.source.name), f"a footer with the checksum {checksum}", found)
+    return Segment(reader)
+
+
+def encode_table(table: pa.Table) -> bytes:
+    """A table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def decode_table(payload: bytes) -> pa.Table:
+    """Read an Arrow IPC stream."""
+    with pa.ipc.open_stream(pa.py_buffer(payload)) as reader:
+        return reader.read_all()

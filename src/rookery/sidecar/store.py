@@ -1,0 +1,252 @@
+"""What is kept beside one table: found by listing, written whole, deleted when its time is over."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rookery.io import Readable, ReopeningSource, list_folder, local_path, scheme_of, shown
+from rookery.io.moving import delete_file
+from rookery.model import UNUSABLE_FILE, MissingFileError, Place, StorageError
+from rookery.sidecar import segment, state
+from rookery.sidecar.checksums import DamagedError
+from rookery.sidecar.declared import Declared, joined
+from rookery.sidecar.state import (
+    SegmentEntry,
+    State,
+    StateHeader,
+    parse_state_name,
+    read_header,
+    read_state,
+    state_name,
+    write_state,
+)
+from rookery.tables.iceberg import IcebergTable
+
+log = logging.getLogger(__name__)
+
+LOCATION_PROPERTY = "rookery.location"
+FOLDER_SUFFIX = ".rookery"
+# In seconds, longer than a run takes: others may be about to name what no state names yet.
+GRACE = 24 * 3600.0
+_RECENT = 8  # states that are asked for what is declared
+_ATTEMPTS = 8
+_CHANGES: Counter[str] = Counter()  # by folder
+
+
+def default_location(table_location: str, properties: Mapping[str, str]) -> str:
+    """Beside the table, never inside it: `remove_orphan_files` deletes what it finds unreferenced inside."""
+    return properties.get(LOCATION_PROPERTY, table_location.rstrip("/") + FOLDER_SUFFIX).rstrip("/")
+
+
+def store_of(table: IcebergTable) -> Store:
+    """Return what is kept beside a table; it is reached as the table's own files are."""
+    return Store(default_location(table.location, table.table.properties), table.io.properties)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The folder of a table's states and segments."""
+
+    location: str
+    io_properties: Mapping[str, str]
+
+    def path(self, name: str) -> str:
+        """Return the full location of a file in the folder."""
+        return f"{self.location}/{name}"
+
+    def listing(self) -> Mapping[str, int]:
+        """Return the sizes of the files by name; a folder that cannot be listed is an error, not empty."""
+        found = list_folder(self.location, self.io_properties, recursive=False)
+        return {file.name: file.size for file in found}
+
+    @property
+    def changes(self) -> int:
+        """How often this process has changed which states there are."""
+        return _CHANGES[self.location]
+
+    def names(self, prefix: str, suffix: str) -> list[str]:
+        """List the files of one kind."""
+        return sorted(name for name in self.listing() if name.startswith(prefix) and name.endswith(suffix))
+
+    def states(self, names: Collection[str] | None = None) -> list[tuple[int, int, str]]:
+        """Return sequence number, snapshot id and name of every state, newest last."""
+        listed = self.names(state.PREFIX, state.SUFFIX) if names is None else names
+        found = ((parse_state_name(name), name) for name in listed)
+        known = [(*parsed, name) for parsed, name in found if parsed is not None]
+        return sorted(known, key=_age)  # by time too: in version 1 all sequence numbers are 0
+
+    def newest(self, preferred: Sequence[int], *, sketches: bool = True) -> Iterator[tuple[str, State]]:
+        """Yield the readable states, best first: of *preferred* snapshots in their order, then others.
+
+        Files are known by what they are and by their deletes; so a state of any snapshot serves as a base.
+        """
+        for name in self.ranked(preferred):
+            try:
+                yield name, read_state(self.path(name), self.io_properties, sketches=sketches)
+            except UNUSABLE_FILE as error:
+                log.warning("a state is passed over: %s", error)
+
+    def ranked(self, preferred: Sequence[int], names: Collection[str] | None = None) -> list[str]:
+        """Return the names of all states, or of those among *names*, best first, as `newest` has them."""
+        rank = {snapshot: number for number, snapshot in enumerate(preferred)}
+        latest_first = self.states(names)[::-1]
+        best_first = sorted(latest_first, key=lambda found: rank.get(found[1], len(rank)))
+        return [name for _, _, name in best_first]
+
+    def write_state(self, new: State) -> str:
+        """Write a state and return its name."""
+        name = state_name(new.header)
+        self._make_folder()
+        write_state(self.path(name), new, self.io_properties)
+        _CHANGES[self.location] += 1
+        return name
+
+    def recent(self) -> list[str]:
+        """Return the names of the states written last, whatever their snapshots, the latest first."""
+        names = [name for _, _, name in self.states()]
+        return sorted(names, key=lambda name: name.rpartition("-")[2], reverse=True)[:_RECENT]
+
+    def declared(self, table_uuid: str, *, first: Sequence[StateHeader] = ()) -> Declared:
+        """Return the indexes that are declared on a table, whichever of the recent states says so."""
+        found = list(first)
+        for name in self.recent():
+            with suppress(*UNUSABLE_FILE):  # whoever looks for a state to build upon says so
+                found.append(read_header(self.path(name), self.io_properties))
+        return joined(index for index in found if index.table_uuid == table_uuid)
+
+    def publish(self, new: State) -> State:
+        """Write a state with all that is declared by now, and return it.
+
+        Another may write at the same time. Each looks again when its own is written, so at least one of
+        them sees both, and writes what both have said.
+        """
+        for _ in range(_ATTEMPTS):
+            seen = self.recent()
+            new = self.declared(new.header.table_uuid, first=[new.header]).on(new)
+            written = self.write_state(new)
+            if set(self.recent()) <= {written, *seen}:
+                break
+        return new
+
+    def segment_path(self) -> str:
+        """Return the location of a segment to be."""
+        self._make_folder()
+        return self.path(segment.segment_name())
+
+    def open_segment(self, entry: SegmentEntry) -> segment.Segment:
+        """Open a segment that a state names; one that is not there is damage too."""
+        return self._opened(self.path(entry.name), entry)
+
+    def recall_segment(self, entry: SegmentEntry) -> segment.Segment:
+        """Open a segment that is cached for long: its file is open only while it is read."""
+        return self._opened(ReopeningSource(self.path(entry.name), self.io_properties, entry.size), entry)
+
+    def _opened(self, what: Readable, entry: SegmentEntry) -> segment.Segment:
+        sizes = {"size": entry.size, "footer_size": entry.footer_size}
+        try:
+            return segment.open_segment(what, self.io_properties, checksum=entry.checksum, **sizes)
+        except MissingFileError as error:
+            raise DamagedError(Place(shown(self.path(entry.name))), "a segment", str(error)) from error
+
+    def check(self, found: State) -> None:
+        """See that the segments which a state names are there, and are those that it means."""
+        there = set(self.names(segment.PREFIX, segment.SUFFIX))
+        for entry in found.header.segments:
+            if entry.name not in there:
+                raise DamagedError(Place(shown(self.path(entry.name))), "a segment", "no such file")
+            self.open_segment(entry).close()
+
+    def collect_garbage(
+        self, table_uuid: str, snapshots: Collection[int], *, grace: float = GRACE
+    ) -> list[str]:
+        """Delete what `garbage` names, and return it."""
+        doomed = self.garbage(table_uuid, snapshots, grace=grace)
+        for name in doomed:
+            delete_file(self.path(name), self.io_properties)
+        _CHANGES[self.location] += 1
+        return doomed
+
+    def garbage(self, table_uuid: str, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
+        """Name a table's states of snapshots that are gone, but the newest; unnamed segments; torsos.
+
+        Nothing younger than *grace* seconds is named, except states that a later one of their snapshot
+        replaces. Other tables may keep theirs in the same folder: a state that cannot be read may be one of
+        those, and is kept; so is every segment then, as it may name any of them.
+        """
+        everything = self.states()
+        if len(everything) > 1:
+            states = [found for found in everything if self._is_of(found[2], table_uuid)]
+        else:
+            states = []  # the newest stays anyway
+        doomed = [
+            name for _, snapshot, name in states[:-1] if snapshot not in snapshots and _old(name, grace)
+        ]
+        doomed += _superseded(states)
+        kept = [name for _, _, name in everything if name not in doomed]
+        return [*dict.fromkeys(doomed), *self._unnamed(kept, grace), *self._torsos(grace)]
+
+    def _is_of(self, name: str, table_uuid: str) -> bool:
+        try:
+            return read_header(self.path(name), self.io_properties).table_uuid == table_uuid
+        except UNUSABLE_FILE as error:
+            log.debug("a state is kept, as it cannot be read: %s", error)  # others warn of it
+            return False
+
+    def _unnamed(self, states: list[str], grace: float) -> list[str]:
+        """The old segments that none of these states names; the newest names most, so it is asked first."""
+        left = [name for name in self.names(segment.PREFIX, segment.SUFFIX) if _old(name, grace)]
+        for name in reversed(states):
+            if not left:
+                break
+            try:
+                entries = read_header(self.path(name), self.io_properties).segments  # of any version
+            except UNUSABLE_FILE as error:
+                log.warning("segments are kept, as a state cannot be read: %s", error)
+                return []
+            named = {entry.name for entry in entries}
+            left = [old for old in left if old not in named]
+        return left
+
+    def _torsos(self, grace: float) -> list[str]:
+        """What writers that were killed have left under passing names; only local ones do."""
+        if scheme_of(self.location) is not None:
+            return []
+        found = list_folder(self.location, recursive=False)
+        return [
+            file.name
+            for file in found
+            if file.name.startswith(".")
+            and file.name.endswith(".tmp")
+            and file.modified < time.time() - grace
+        ]
+
+    def _make_folder(self) -> None:
+        if scheme_of(self.location) is None:
+            try:
+                os.makedirs(local_path(self.location), exist_ok=True)
+            except OSError as error:
+                raise StorageError(
+                    f"{self.location}: {error.strerror}", hint=f"set the table's property {LOCATION_PROPERTY}"
+                ) from error
+
+
+def _old(name: str, grace: float) -> bool:
+    written = segment.written_at(name)
+    return written is None or written < time.time() - grace
+
+
+def _age(found: tuple[int, int, str]) -> tuple[int, str]:
+    """By what states are ordered: the sequence number, then the time in the last part of the name."""
+    return found[0], found[2].rpartition("-")[2]
+
+
+def _superseded(states: list[tuple[int, int, str]]) -> list[str]:
+    """Of several states of one snapshot only the last by name is kept."""
+    last = {snapshot: name for _, snapshot, name in states}
+    return [name for _, snapshot, name in states if last[snapshot] != name]

@@ -1,0 +1,166 @@
+"""Merging segments that have piled up, or are mostly dead; no data file is read for it.
+
+Segments are sorted into tiers by the number of their live files, each tier eight times the one before. Eight
+of a tier, for the same columns, become one of the next; so a refresh seldom merges, and segments stay few.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rookery.sidecar.checksums import footer_checksum
+from rookery.sidecar.segment import Contents, write_segment
+from rookery.sidecar.state import FILES_SCHEMA, Index, IndexKind, SegmentEntry, State
+from rookery.sidecar.store import Store
+from rookery.sidecar.zone_map import ZoneMap
+from rookery.sketch import MAX_FILES, InvertedTheta
+from rookery.sketch.bitmap import BitmapIndex, bases
+from rookery.sketch.bitmap_directory import CONTAINER, SPACE
+from rookery.sketch.bloom_matrix import BloomMatrix
+
+FAN = 8
+MAX_SIZE = 512 << 20  # bytes of segments that become one; they are in memory meanwhile
+_MOSTLY_DEAD = 0.5
+_WORTH_SHRINKING = 64  # files; a small segment that is mostly dead costs nothing
+
+
+def choose_merges(entries: Sequence[SegmentEntry], live: Sequence[int]) -> list[list[int]]:
+    """Return which segments become one, by their numbers.
+
+    >>> entries = [SegmentEntry(str(n), 1, (1,)) for n in range(9)]
+    >>> choose_merges(entries, [1] * 9)
+    [[0, 1, 2, 3, 4, 5, 6, 7]]
+    """
+    tiers: defaultdict[tuple[int, tuple[int, ...], tuple[Index, ...]], list[int]] = defaultdict(list)
+    for number, (entry, count) in enumerate(zip(entries, live, strict=True)):
+        tiers[_tier(count), entry.field_ids, entry.indexes].append(number)
+    merges: list[list[int]] = []
+    for members in tiers.values():
+        for start in range(0, len(members) - FAN + 1, FAN):
+            batch = members[start : start + FAN]
+            size = sum(entries[number].size for number in batch)
+            if sum(live[number] for number in batch) <= MAX_FILES and size <= MAX_SIZE:
+                merges.append(batch)
+    taken = {number for batch in merges for number in batch}
+    merges += [
+        [number]
+        for number, entry in enumerate(entries)
+        if number not in taken
+        and entry.files >= _WORTH_SHRINKING
+        and 0 < live[number] < _MOSTLY_DEAD * entry.files
+    ]
+    return merges
+
+
+def _tier(count: int) -> int:
+    tier = 0
+    while count >= FAN:
+        count //= FAN
+        tier += 1
+    return tier
+
+
+def merge_tiers(store: Store, state: State) -> State:
+    """Return the state with its piled-up segments merged; it is the same state for every reader."""
+    entries = list(state.header.segments)
+    masks = [state.live(number) for number in range(len(entries))]
+    merges = choose_merges(entries, [int(mask.sum()) for mask in masks])
+    merges = [batch for batch in merges if _fits(state, batch)]
+    if not merges:
+        return state
+    files = state.files
+    segment, ordinal = files["segment"].to_numpy().copy(), files["ordinal"].to_numpy().copy()
+    for batch in merges:
+        entry = _merge(store, state, [(entries[number], masks[number]) for number in batch])
+        offset = 0
+        for number in batch:
+            mine = segment == number
+            places = np.cumsum(masks[number]) - 1 + offset
+            ordinal[mine] = places[ordinal[mine]]
+            segment[mine] = len(entries)
+            offset += int(masks[number].sum())
+        entries.append(entry)
+    return _renumbered(state, entries, {n for batch in merges for n in batch}, segment, ordinal)
+
+
+def _fits(state: State, batch: Sequence[int]) -> bool:
+    """Whether the rows of a batch have room in one bitmap index, if there is one; others set no limit."""
+    indexes = state.header.segments[batch[0]].indexes
+    if not any(index.kind is IndexKind.BITMAP for index in indexes):
+        return True
+    mine = np.isin(state.files["segment"].to_numpy(), batch)
+    rows = state.files["rows"].to_numpy()[mine]
+    return int(np.maximum(-(-rows // CONTAINER), 1).sum()) * CONTAINER <= SPACE
+
+
+def _merge(
+    store: Store, state: State, parts: Sequence[tuple[SegmentEntry, NDArray[np.bool_]]]
+) -> SegmentEntry:
+    """Write the one segment that several become; only their live files go along."""
+    zone_maps: list[ZoneMap] = []
+    thetas: defaultdict[int, list[InvertedTheta]] = defaultdict(list)
+    blooms: defaultdict[int, list[BloomMatrix]] = defaultdict(list)
+    bitmaps: defaultdict[int, list[BitmapIndex]] = defaultdict(list)
+    total = sum(int(mask.sum()) for _, mask in parts)
+    with ExitStack() as stack:
+        segments = [stack.enter_context(store.open_segment(entry)) for entry, _ in parts]
+        zone_maps = [
+            segment.zone_map.filter(mask) for segment, (_, mask) in zip(segments, parts, strict=True)
+        ]
+        rows = np.concatenate([zone.files["rows"].to_numpy() for zone in zone_maps])
+        offset = 0
+        for segment, (entry, mask) in zip(segments, parts, strict=True):
+            for field_id, theta in segment.thetas(frozenset(entry.field_ids)).items():
+                thetas[field_id].append(theta.moved(mask, offset, total))
+            for index in entry.indexes:
+                if index.kind is IndexKind.BLOOM:
+                    moved = [matrix.moved(mask, offset, total) for matrix in segment.blooms(index.field_id)]
+                    blooms[index.field_id] += [matrix for matrix in moved if matrix is not None]
+                elif (bitmap := segment.bitmap(index.field_id)) is not None:
+                    bitmaps[index.field_id].append(bitmap.moved(mask, offset, bases(rows)))
+            offset += int(mask.sum())
+    contents = Contents(
+        ZoneMap.concat(zone_maps),
+        {field_id: InvertedTheta.merge(found) for field_id, found in thetas.items()},
+        {field_id: BloomMatrix.merge(found) for field_id, found in blooms.items()},
+        {field_id: BitmapIndex.merge(found) for field_id, found in bitmaps.items()},
+    )
+    written = write_segment(
+        store.segment_path(),
+        contents,
+        snapshot_id=state.header.snapshot_id,
+        sequence_number=state.header.sequence_number,
+        io_properties=store.io_properties,
+    )
+    first = parts[0][0]
+    return replace(
+        first,
+        name=written.location.rpartition("/")[2],
+        files=total,
+        last_column_id=max(entry.last_column_id for entry, _ in parts),
+        size=written.size,
+        footer_size=written.footer_size,
+        checksum=footer_checksum(written.metadata),
+    )
+
+
+def _renumbered(
+    state: State,
+    entries: Sequence[SegmentEntry],
+    gone: set[int],
+    segment: NDArray[np.int32],
+    ordinal: NDArray[np.int16],
+) -> State:
+    kept = [number for number in range(len(entries)) if number not in gone]
+    numbers = np.full(len(entries), -1, np.int32)
+    numbers[kept] = np.arange(len(kept), dtype=np.int32)
+    files = state.files.set_column(1, FILES_SCHEMA.field("segment"), pa.array(numbers[segment]))
+    files = files.set_column(2, FILES_SCHEMA.field("ordinal"), pa.array(ordinal))
+    return state.with_segments(tuple(entries[number] for number in kept), files)

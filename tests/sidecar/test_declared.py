@@ -1,0 +1,183 @@
+"""What is declared: whoever spoke last counts, whatever the order in which states come to be read."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rookery.puffin import Blob
+from rookery.sidecar import Declared, Index, IndexKind, State, Store
+from rookery.sidecar.checksums import SealingWriter
+from rookery.sidecar.declared import joined
+from rookery.sidecar.segment import encode_table
+from rookery.sidecar.state import FILES_V1, HEADER_V1, read_state, state_name
+from tests.sidecar.builders import state, store_in
+
+ONE = Index(IndexKind.BLOOM, 1, "long", 0.001)
+TWO = Index(IndexKind.BITMAP, 1, "long")
+words = st.tuples(st.sampled_from([ONE, TWO, replace(ONE, fpp=0.5)]), st.booleans())
+
+
+def said(declared: Declared, base: State | None = None) -> State:
+    return declared.on(base or state())
+
+
+@given(st.lists(words, max_size=8), st.data())
+@settings(deadline=None)
+def test_the_last_word_counts(spoken: list[tuple[Index, bool]], data: st.DataObject) -> None:
+    """Each is spoken on top of some earlier state, whose writer may not have seen all the others."""
+    known = [Declared()]
+    expected: dict[tuple[str, int], Index] = {}
+    for now, (index, adds) in enumerate(spoken, 1):
+        base = data.draw(st.sampled_from(known))
+        known.append(base.adding(index, now) if adds else base.dropping(index, now))
+        expected.pop((index.kind, index.field_id), None)
+        if adds:
+            expected[index.kind, index.field_id] = index
+    states = data.draw(st.permutations([said(each).header for each in known]))
+    assert set(joined(states).indexes) == set(expected.values())
+
+
+def test_joining_twice_says_nothing_new() -> None:
+    a = said(Declared().adding(ONE, 5)).header
+    b = said(Declared().adding(ONE, 4).adding(TWO, 6).dropping(ONE, 7)).header
+    for order in permutations([a, b]):
+        found = joined(order)
+        assert found.indexes == (TWO,)
+        assert joined([said(found).header, a, b]) == found
+
+
+def test_of_equals_the_first_counts() -> None:
+    """The state about to be written has the types of today."""
+    old = Declared().adding(ONE, 5)
+    new = replace(old, indexes=(replace(ONE, type="string"),))
+    assert joined([said(new).header, said(old).header]).indexes == new.indexes
+
+
+def test_states_that_say_no_times_count_all_the_same() -> None:
+    found = state()
+    bare = replace(found.header, indexes=(ONE,))
+    assert joined([found.header, bare]).indexes == (ONE,)
+    assert joined([bare, said(Declared().dropping(ONE, 1)).header]).indexes == ()
+
+
+# -- in a store
+
+
+def test_a_state_of_another_snapshot_does_not_hide_it(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.publish(said(Declared().adding(ONE, 1), state(snapshot_id=20, sequence_number=2)))
+    store.write_state(state(snapshot_id=10, sequence_number=1))  # written later, and knows nothing of it
+    assert store.declared("uuid").indexes == (ONE,)
+    assert store.declared("another table").indexes == ()
+    written = store.publish(state(snapshot_id=30, sequence_number=3))
+    assert written.header.indexes == (ONE,)
+
+
+def test_a_declaration_while_another_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that becomes visible between the look and the write: the writer looks again, and says both."""
+    store = store_in(tmp_path)
+    plain = Store.write_state
+    late = [said(Declared().adding(TWO, 9), state(snapshot_id=5, sequence_number=1))]
+
+    def write(self: Store, new: State) -> str:
+        if late:
+            plain(self, late.pop())
+        return plain(self, new)
+
+    monkeypatch.setattr(Store, "write_state", write)
+    written = store.publish(said(Declared().adding(ONE, 8), state(snapshot_id=7, sequence_number=3)))
+    assert written.header.indexes == (ONE, TWO)
+    newest = store.recent()[0]
+    assert read_state(store.path(newest)).header.indexes == (ONE, TWO)
+    # And what garbage collection leaves of it still says so.
+    store.collect_garbage("uuid", [7], grace=0.0)
+    assert store.declared("uuid").indexes == (ONE, TWO)
+
+
+def test_a_damaged_state_is_not_asked(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.publish(said(Declared().adding(ONE, 1)))
+    store.write_state(state(snapshot_id=8))
+    Path(store.path(store.recent()[0])).write_bytes(b"rubbish")
+    assert store.declared("uuid").indexes == (ONE,)
+
+
+# -- states of other versions
+
+
+def write_json(store: Store, stated: dict[str, Any], found: State) -> None:
+    path = store.path(state_name(found.header))
+    Path(path).parent.mkdir(exist_ok=True)
+    with SealingWriter(path) as writer:
+        writer.add(Blob(HEADER_V1, json.dumps(stated).encode(), (), 7, 3))
+        writer.add(Blob(FILES_V1, encode_table(found.files), (), 7, 3))
+
+
+def as_json(found: State) -> dict[str, Any]:
+    return json.loads(msgspec.json.encode(found.header))  # type: ignore[no-any-return]
+
+
+NEW_KEYS = ("indexes", "declared_at")
+NEW_ENTRY_KEYS = ("indexes", "size", "footer_size", "checksum")
+
+
+def test_a_state_from_before_indexes_is_read(tmp_path: Path) -> None:
+    from tests.sidecar.builders import segment, sketch
+
+    store = store_in(tmp_path)
+    one = segment(store, {1: [sketch(1)]})
+    found = state([one], [(1, 0, 0)], thetas={})
+    stated = as_json(found)
+    for key in NEW_KEYS:
+        del stated[key]
+    for each in stated["segments"]:
+        for key in NEW_ENTRY_KEYS:
+            del each[key]
+    write_json(store, stated, found)
+    ((_, read),) = store.newest([])
+    assert read.header == found.header
+    assert read.header.indexes == ()
+    store.check(read)  # its segments open without their sizes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"indexes": [{"kind": "hologram", "field_id": 1, "type": "long"}]},
+        {"indexes": [{"kind": "bloom", "field_id": "one", "type": "long"}]},
+        {"indexes": 7},
+        {"declared_at": [1]},
+        {"version": 99},
+        {"segments": [{}]},
+        {"table_uuid": None},
+    ],
+)
+def test_a_state_that_says_something_else_is_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: dict[str, Any]
+) -> None:
+    store = store_in(tmp_path)
+    store.publish(said(Declared().adding(ONE, 1), state(snapshot_id=5, sequence_number=1)))
+    found = state()
+    write_json(store, as_json(found) | change, found)
+    with caplog.at_level(logging.WARNING):
+        assert [read.header.snapshot_id for _, read in store.newest([7, 5])] == [5]
+    assert "passed over" in caplog.text
+    assert ONE in store.declared("uuid").indexes
+
+
+def test_keys_to_come_are_no_matter(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    found = state()
+    write_json(store, as_json(found) | {"something": "new"}, found)
+    ((_, read),) = store.newest([])
+    assert read.header == found.header
