@@ -68,11 +68,11 @@ REFUSED = {
     "struct": (["bloom", "s"], "there is no column 's'"),
     "list": (["bloom", "many.element"], "in a list or map, cannot be indexed"),
     "list, bitmap": (["bitmap", "many.element"], "in a list or map, cannot be indexed"),
-    "rate of 0": (["bloom", "id", "--fpp", "0"], "rate of 0 cannot be had"),
-    "rate of 1": (["bloom", "id", "--fpp", "1"], "rate of 1 cannot be had"),
-    "rate below all sense": (["bloom", "id", "--fpp", "1e-15"], "cannot be had"),
-    "no number": (["bloom", "id", "--fpp", "nan"], "cannot be had"),
-    "rate of a bitmap": (["bitmap", "Word", "--fpp", "0.1"], "cannot be had"),
+    "rate of 0": (["bloom", "id", "--fpp", "0"], "rate of 0 is not possible"),
+    "rate of 1": (["bloom", "id", "--fpp", "1"], "rate of 1 is not possible"),
+    "rate below all sense": (["bloom", "id", "--fpp", "1e-15"], "is not possible"),
+    "no number": (["bloom", "id", "--fpp", "nan"], "is not possible"),
+    "rate of a bitmap": (["bitmap", "Word", "--fpp", "0.1"], "is not possible"),
 }
 
 

@@ -74,7 +74,7 @@ def test_the_funnel(rookery: Rookery, spark: SparkSession, name: str) -> None:
 def test_what_is_not_understood_is_said(rookery: Rookery, name: str) -> None:
     code, out, _ = rookery("explain", name, "v = length(k)")
     assert code == 0
-    assert "not understood, and so taken for true: v = LENGTH(k)" in out
+    assert "not understood, treated as true: v = LENGTH(k)" in out
 
 
 def test_read(rookery: Rookery, spark: SparkSession, name: str) -> None:

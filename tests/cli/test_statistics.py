@@ -85,7 +85,7 @@ class TestAnalyze:
         assert (code, err) == (0, "")
         lines = out.splitlines()
         assert lines[0] == people
-        assert lines[1].split() == ["column", "ndv", "between", "and", "kind"]
+        assert lines[1].split() == ["column", "ndv", "low", "high", "kind"]
         assert [line.split() for line in lines[2:6]] == [
             ["id", "10", "10", "10", "exact"],
             ["name", "3", "3", "3", "exact"],
@@ -248,7 +248,7 @@ class TestStats:
         title, header, *rows = out.splitlines()
         assert title == f"{people}: 10 rows in 1 files, current"
         assert header.split() == [
-            "column", "type", "ndv", "between", "and", "kind", "nulls", "min", "max", "size", "covered"
+            "column", "type", "ndv", "low", "high", "kind", "nulls", "min", "max", "size", "covered"
         ]  # fmt: skip
         name = rows[1].split()
         assert name[:9] == ["name", "string", "3", "3", "3", "exact", "0", "n0", "n2"]

@@ -1,4 +1,4 @@
-"""What was tried, and what came of it."""
+"""What was tried, and what result."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ class TestProperties:
 
     def test_bad_value(self) -> None:
         assert refusal(PolicySet(), {"rookery.snapshots.keep-for": "soon"}) == (
-            "prod.sales.orders: table property rookery.snapshots.keep-for: 'soon' is no duration",
+            "prod.sales.orders: table property rookery.snapshots.keep-for: 'soon' is not a duration",
             "write a whole number and a unit: 90s, 15m, 6h, 7d or 2w",
         )
 
@@ -237,7 +237,7 @@ class TestContradictions:
         assert refusal(policies, {"rookery.compaction.target-size": "128MB"}) == (
             "prod.sales.orders: compaction.small-size 256MB (rookery.yaml:1 (defaults)) is not below "
             "compaction.target-size 128MB (table property rookery.compaction.target-size)",
-            "a file that is right must not count as small",
+            "a file of the target size must not count as small",
         )
 
     def test_z_order_by_nothing(self, load) -> None:

@@ -1,4 +1,4 @@
-"""Which files are orphans: old, in the table's folder, and named by nothing at all; told without Spark."""
+"""Which files are orphans: old, in the table's folder, and unreferenced at all; told without Spark."""
 
 from __future__ import annotations
 

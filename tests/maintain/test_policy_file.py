@@ -196,42 +196,42 @@ BAD = {
     ),
     "duplicate key": (
         one("verify: rows\n  verify: count"),
-        "4: 'verify' stands here again, first on line 3",
+        "4: 'verify' is repeated, first on line 3",
         "keep one",
     ),
     "duplicate section": (
         one("limits: {bytes: 1}\n  limits: {}"),
-        "4: 'limits' stands here again, first on line 3",
+        "4: 'limits' is repeated, first on line 3",
         "keep one",
     ),
     "bad duration": (
         one("snapshots:\n    keep-for: 7 days"),
-        "4: snapshots.keep-for: '7 days' is no duration",
+        "4: snapshots.keep-for: '7 days' is not a duration",
         "write a whole number and a unit: 90s, 15m, 6h, 7d or 2w",
     ),
     "bad size": (
         one("limits: {bytes: 12 apples}"),
-        "3: limits.bytes: '12 apples' is no size",
+        "3: limits.bytes: '12 apples' is not a size",
         "write bytes, or a number and a unit: 128MB, 512MiB, 1GB",
     ),
     "no size": (
         one("limits: {bytes: 0}"),
-        "3: limits.bytes: '0' is no size that files have",
+        "3: limits.bytes: '0' is not a size of files",
         "write bytes, or a number and a unit: 128MB, 512MiB, 1GB",
     ),
     "bad number": (
         one("snapshots: {keep-last: many}"),
-        "3: snapshots.keep-last: 'many' is no whole number",
+        "3: snapshots.keep-last: 'many' is not a whole number",
         "write digits alone, such as 20",
     ),
     "octal": (
         one("snapshots: {keep-last: 010}"),
-        "3: snapshots.keep-last: '010' is no whole number",
+        "3: snapshots.keep-last: '010' is not a whole number",
         "write digits alone, such as 20",
     ),
     "nan": (
         one("statistics: {health: .nan}"),
-        "3: statistics.health: '.nan' is no number",
+        "3: statistics.health: '.nan' is not a number",
         "write a number, 0 to 1",
     ),
     "out of range": (
@@ -261,7 +261,7 @@ BAD = {
     ),
     "bad cron": (
         one("statistics: {every: 61 * * * *}"),
-        "3: statistics.every: '61 * * * *' is no schedule: bad minute",
+        "3: statistics.every: '61 * * * *' is not a schedule: bad minute",
         "the five fields are minute, hour, day of the month, month and day of the week, in UTC: 30 4 * * 1-5",
     ),
     "bad zone": (
@@ -271,7 +271,7 @@ BAD = {
     ),
     "bad index": (
         one("indexes: [tree(id)]"),
-        "3: indexes: 'tree(id)' is no index",
+        "3: indexes: 'tree(id)' is not an index",
         "write bloom(column) or bitmap(column)",
     ),
     "twice in a list": (
@@ -292,12 +292,12 @@ BAD = {
     "orphans too young": (
         one("orphans: {older-than: 23h}"),
         "3: orphans.older-than: '23h' is below 24h, which Iceberg refuses",
-        "a writer may still be at work; write 3d",
+        "a writer may still be running; write 3d",
     ),
-    "no value": (one("verify:"), "3: verify has no value", "write one, or take the key away"),
+    "no value": (one("verify:"), "3: verify has no value", "write one, or remove the key"),
     "a list for one": (
         one("verify: [rows]"),
-        "3: verify: one value is wanted here, not a list",
+        "3: verify: one value is expected here, not a list",
         "write it without brackets",
     ),
     "a mapping for one": (
@@ -332,7 +332,7 @@ BAD = {
         "2: table: 'a..b' is not a dotted name",
         "write name.name, and put a name that holds dots in `backquotes`",
     ),
-    "no table": ("rules:\n- table: b", "2: table: 'b' does not name a table", "say namespace.table"),
+    "no table": ("rules:\n- table: b", "2: table: 'b' does not name a table", "use namespace.table"),
     "a pattern for a table": (
         "rules:\n- table: a.*",
         "2: table: 'a.*' is a pattern",
@@ -361,7 +361,7 @@ BAD = {
     "small is not smaller": (
         one("compaction:\n    target-size: 128MB\n    small-size: 0.128GB"),
         "5: compaction.small-size 0.128GB is not below compaction.target-size 128MB",
-        "a file that is right must not count as small",
+        "a file of the target size must not count as small",
     ),
     "conflict": (
         "rules:\n- table: a.b\n  verify: rows\n- tables: a.b\n- table: a.`b`\n  verify: count",
@@ -373,14 +373,14 @@ BAD = {
         '1: verify of catalog "a" is set on line 1 already',
         "keep one",
     ),
-    "wrong YAML": ("rules:\n- a: [1\n", "3: this is no YAML", "mind indentation and quotes"),
-    "a tab": ("rules:\n\t- a: 1", "2: this is no YAML", "mind indentation and quotes"),
-    "an unknown alias": ("defaults: *x", "1: this is no YAML", "mind indentation and quotes"),
-    "two documents": ("---\n{}\n---\n{}", "3: this is no YAML", "mind indentation and quotes"),
+    "wrong YAML": ("rules:\n- a: [1\n", "3: this is not YAML", "check indentation and quotes"),
+    "a tab": ("rules:\n\t- a: 1", "2: this is not YAML", "check indentation and quotes"),
+    "an unknown alias": ("defaults: *x", "1: this is not YAML", "check indentation and quotes"),
+    "two documents": ("---\n{}\n---\n{}", "3: this is not YAML", "check indentation and quotes"),
     "a control character": (
         "rules: []\n# \x07",
-        "2: a control character has no place in YAML",
-        "take it away",
+        "2: YAML allows no control characters",
+        "remove it",
     ),
     "a tag": (
         one("verify: !!python/object/apply:os.getcwd []"),
@@ -395,12 +395,12 @@ BAD = {
     "a merge": (
         "defaults: &d {verify: rows}\nrules:\n- <<: *d\n  table: a.b",
         "3: '<<' is not read here",
-        "say it in `defaults`, or in a rule for more tables",
+        "set it in `defaults`, or in a rule for more tables",
     ),
     "depth": ("[" * 9000, "1: this is nested too deeply", "rules are nested three deep at most"),
     "a password in a URL": (
         one("statistics: {every: 'pg://me:hunter2@host/db'}"),
-        "3: statistics.every: 'pg://me:***@host/db' is no duration",
+        "3: statistics.every: 'pg://me:***@host/db' is not a duration",
         "write a whole number and a unit: 90s, 15m, 6h, 7d or 2w",
     ),
     "lines in a value": (

@@ -215,7 +215,7 @@ class TestQuietHours:
     @pytest.mark.parametrize(
         ("text", "message", "hint"),
         [
-            ("8-18", "is no span of quiet hours", "22:00-06:00"),
+            ("8-18", "is not a range of quiet hours", "22:00-06:00"),
             ("25:00-26:00", "no clock shows", "22:00-06:00"),
             ("08:00-08:00", "ends when it begins", "00:00-24:00"),
             ("Mon-Foo 08:00-18:00", "no day of the week 'Foo'", "Mon, Tue"),

@@ -178,7 +178,7 @@ class TestOnce:
         site.step = ORPHANS
         watcher = Watcher(site, history, Leases(history.engine), timer=timer, clock=lambda: now[0])
         assert verdicts(watcher) == {"a": Verdict.DONE}
-        assert (site.wanted["a"], history.runs()[0].cause) == (policy, "orphan files are looked for every 3d")
+        assert (site.wanted["a"], history.runs()[0].cause) == (policy, "orphan search every 3d")
         assert verdicts(watcher) == {"a": Verdict.WITHIN}
         now[0] += 3 * 86_400 + 1
         assert verdicts(watcher) == {"a": Verdict.DONE}
@@ -248,11 +248,11 @@ class TestUnreachable:
         site = SmallSite(template, a=1)
         site.down = 1000
         with pytest.raises(CatalogError, match="does not answer"):
-            watcher_of(site, history, timer, patience=60).once()
+            watcher_of(site, history, timer, catalog_timeout=60).once()
         assert sum(timer.waits) == 60
 
     def test_all_tables_wait_together(self, template: TableStatus, history: History, timer: Time) -> None:
-        """A catalog that goes away between the listing and the tables costs the patience once."""
+        """A catalog that goes away between the listing and the tables costs the timeout once."""
         site = SmallSite(template, **{f"t{number}": 1 for number in range(9)})
         names = site.find()
         site.find = lambda: names  # type: ignore[method-assign]
@@ -349,7 +349,7 @@ class TestLoop:
         self, template: TableStatus, history: History, timer: Time, caplog: pytest.LogCaptureFixture
     ) -> None:
         site = SmallSite(template, a=1)
-        watcher = watcher_of(site, history, timer, patience=0, interval=100)
+        watcher = watcher_of(site, history, timer, catalog_timeout=0, interval=100)
         site.down = 2
         began = threading.Event()
         site.before_step = lambda table: began.set()
@@ -431,7 +431,7 @@ class TestLoop:
         assert found == [Verdict.FAILED, Verdict.RESTING]
 
     def test_health_is_that_of_the_loop(self, template: TableStatus, history: History, timer: Time) -> None:
-        watcher = watcher_of(SmallSite(template), history, timer, interval=100, patience=10)
+        watcher = watcher_of(SmallSite(template), history, timer, interval=100, catalog_timeout=10)
         watcher.once()
         timer.now += 260
         assert watcher.healthy

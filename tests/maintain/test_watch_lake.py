@@ -148,7 +148,7 @@ class TestWatch:
 
     def test_unreachable_is_a_finding_and_no_usage_error(self) -> None:
         lake = connect(uri="http://127.0.0.1:1/", type="rest")
-        report = watch(lake, once=True, pace=Pace(patience=0))
+        report = watch(lake, once=True, pace=Pace(catalog_timeout=0))
         assert report.has_findings
         assert report.error is not None
         assert "cannot be opened" in report.error
@@ -199,7 +199,7 @@ class TestCommands:
             ["--every", "0s"],
             ["--every", "often"],
             ["--jobs", "0"],
-            ["--patience", "-1s"],
+            ["--catalog-timeout", "-1s"],
             ["--log-format", "xml"],
             ["--metrics", "nowhere"],
             ["--webhook", "s3cret"],

@@ -76,7 +76,7 @@ def test_a_good_file_passes(codec: str, compress_footer: bool) -> None:
     rules = {check.rule for check in report.checks if check.outcome is Outcome.OK}
     assert {
         "magic at the start",
-        "magic before and behind the footer",
+        "magic before and after the footer",
         "flags known",
         "payload size fits the file",
         "UTF-8 JSON with blobs and properties",

@@ -136,7 +136,7 @@ def test_killed_while_spark_is_at_work(
     files: str,
     wanted: str,
 ) -> None:
-    """With its JVM: what was not committed is named by nothing, and goes when it is old."""
+    """With its JVM: what was not committed is unreferenced, and goes when it is old."""
     name = new_table("id bigint, kind int, word string", partitioned="kind")
     for number in range(2):
         more = [rows(1000 * number + 10_000 * kind, 1000, kind) for kind in range(4)]

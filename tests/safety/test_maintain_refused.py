@@ -92,7 +92,7 @@ class TestUnreachable:
         assert not report.has_findings
 
     def test_given_up_in_one_line(self, history: str, capfd: pytest.CaptureFixture[str]) -> None:
-        words = ["watch", "--once", "--patience", "1s", "--history", history, "--output", "json"]
+        words = ["watch", "--once", "--catalog-timeout", "1s", "--history", history, "--output", "json"]
         with meanwhile() as seen:
             code = rookery([*words, "--uri", "http://someone:s3cret@127.0.0.1:1/"])
         out, err = capfd.readouterr()
@@ -103,7 +103,7 @@ class TestUnreachable:
         assert "s3cret" not in out + err
 
     def test_a_run_that_is_asked_for_waits_too(self, history: str, capfd: pytest.CaptureFixture[str]) -> None:
-        words = ["maintain", "--patience", "1s", "--history", history, "--uri", "http://127.0.0.1:1/"]
+        words = ["maintain", "--catalog-timeout", "1s", "--history", history, "--uri", "http://127.0.0.1:1/"]
         with meanwhile() as seen:
             code = rookery(words)
         out, err = capfd.readouterr()

@@ -1,4 +1,4 @@
-"""Tables and files that go away under the run: one clear sentence, and nothing half registered."""
+"""Tables and files that go away during the run: one clear sentence, and nothing half registered."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ class TestZones:
         assert reason == "clocks change near this time, where local times do not order as instants"
 
     def test_unknown_zone(self) -> None:
-        with pytest.raises(UsageError, match="'Mars/Base' is no time zone"):
+        with pytest.raises(UsageError, match="'Mars/Base' is not a time zone"):
             session_zone("Mars/Base")
 
     @pytest.mark.parametrize("instant", [2**62, -(2**62), 253_402_300_799_999_999, -62_135_596_800_000_000])

@@ -70,11 +70,11 @@ def _quantile(type_name: str, value: Any) -> Any:
     return plain(kind, value if kind in _FRACTIONAL else int(value))
 
 
-def spread_sheet(columns: Mapping[str, RowStats]) -> Sheet:
-    """Draw the columns' spread."""
-    header = ("column", "least to greatest", "quarter", "half", "three quarters", "most frequent", "from")
+def distribution_sheet(columns: Mapping[str, RowStats]) -> Sheet:
+    """Draw the distribution of each column."""
+    header = ("column", "histogram", "p25", "p50", "p75", "most frequent", "from")
     rows = tuple(_line(name, rows) for name, rows in columns.items())
-    return Sheet("how the values are spread", header, rows)
+    return Sheet("distribution of values", header, rows)
 
 
 def _line(name: str, rows: RowStats) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ _RULES = {
     "python": "Python 3.11 or newer",
     "java": "Java 17 or newer",
     "spark": f"PySpark {_SPARK}",
-    "jars": "Iceberg's jars at hand",
+    "jars": "Iceberg's jars are installed",
     "catalog": "the catalog answers",
     "read": "its tables can be read",
     "write": "the warehouse can be written to",
@@ -152,9 +152,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 def _write(lake: Lake) -> Check:
     warehouse = lake.properties.get("warehouse", "")
     if not warehouse.startswith("/") and "://" not in warehouse:
-        return Check(
-            "write", _RULES["write"], Outcome.NOTE, "its place is known to the catalog's server only"
-        )
+        return Check("write", _RULES["write"], Outcome.NOTE, "only the catalog's server knows its location")
     probe = f"{warehouse.rstrip('/')}/.rookery-doctor-{uuid.uuid4().hex}"
     _within(_SECONDS, lambda: _try_writing(probe, lake.properties))
     return Check("write", _RULES["write"], Outcome.OK, redact(warehouse))

@@ -62,7 +62,7 @@ class ExplainReport(SheetReport):
             )
             for stage in self.stages
         )
-        notes = [f"not understood, and so taken for true: {part}" for part in self.not_understood]
+        notes = [f"not understood, treated as true: {part}" for part in self.not_understood]
         last = self.stages[-1] if self.stages else None
         if last is not None:
             first = self.stages[0]

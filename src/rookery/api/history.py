@@ -1,4 +1,4 @@
-"""The history of runs: what was done to tables, why, and what came of it."""
+"""The history of runs: what was done to tables, why, and what result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rookery.model import Sheet, SheetReport, UsageError, in_bytes, thousands
 from rookery.tables import sqlite_path
 
 LIMIT = 20
-_HEADER = ("began (UTC)", "table", "outcome", "took", "step", "came of it", "before → after", "bytes", "why")
+_HEADER = ("began (UTC)", "table", "outcome", "took", "step", "result", "before → after", "bytes", "why")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class HistoryReport(SheetReport):
 def history(table: str | None = None, *, limit: int = LIMIT, url: str | None = None) -> HistoryReport:
     """Return the newest runs of all tables, or of those that a name or pattern means."""
     if limit < 1:
-        raise UsageError(f"{limit} runs cannot be shown", hint="say --limit 1 or more")
+        raise UsageError(f"{limit} runs cannot be shown", hint="use --limit 1 or more")
     with _opened(url) as kept:
         return HistoryReport(() if kept is None else tuple(kept.runs(table, limit)), table)
 

@@ -120,7 +120,7 @@ class Lake:
         except Exception as error:  # every kind of catalog raises what its client raises
             raise CatalogError(
                 f"catalog '{self.name}' does not answer: {reason_of(error, self.properties)}",
-                hint="check its uri and that the server runs; `rookery doctor` looks closer",
+                hint="check its uri and that the server runs; `rookery doctor` gives details",
             ) from error
 
     def properties_of(self, name: TableName) -> Mapping[str, str]:

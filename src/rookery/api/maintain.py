@@ -101,7 +101,7 @@ class Order:
     forced: bool = False
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
-    patience: float = CATALOG_TIMEOUT  # seconds that a catalog which does not answer is waited for
+    catalog_timeout: float = CATALOG_TIMEOUT  # seconds that a catalog which does not answer is waited for
     trash: str | None = None  # where orphan files are moved to, whatever policies say
     clock: Callable[[], float] = time.time
 
@@ -117,7 +117,7 @@ def maintain(
     history: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
-    patience: float = CATALOG_TIMEOUT,
+    catalog_timeout: float = CATALOG_TIMEOUT,
     trash: str | None = None,
     clock: Callable[[], float] = time.time,
     tell: Tell = lambda said: None,
@@ -135,12 +135,12 @@ def maintain(
         forced=yes,
         master=master,
         conf=conf or {},
-        patience=patience,
+        catalog_timeout=catalog_timeout,
         trash=trash_folder(trash) if trash is not None else None,
         clock=clock,
     )
     policies = find_policies(policy)
-    found = CatalogRetry(lake.answers, patience)(lambda: _tables(lake, patterns or (ALL,), policies))
+    found = CatalogRetry(lake.answers, catalog_timeout)(lambda: _tables(lake, patterns or (ALL,), policies))
     for table in found:
         if table.policy is not None:
             refuse(table.policy, forced=yes)
@@ -231,6 +231,6 @@ def subject_of(lake: Lake, name: TableName, policy: Policy, order: Order, neighb
 
     if order.trash is not None:
         policy = replace(policy, orphans=replace(policy.orphans, trash=order.trash))
-    patiently = CatalogRetry(lake.answers, order.patience)
-    load = partial(patiently, partial(lake.open, name))
+    retrying = CatalogRetry(lake.answers, order.catalog_timeout)
+    load = partial(retrying, partial(lake.open, name))
     return Subject(name, load, spark, policy, order.clock, order.forced, neighbours)

@@ -103,6 +103,6 @@ def _parse(text: str) -> dict[str, str]:
     pairs = [pair.partition("=") for pair in text.split(",")]
     if not all(name.strip() and separator for name, separator, _ in pairs):
         raise UsageError(
-            f"'{text}' does not name a partition", hint="say field=value, or several with commas"
+            f"'{text}' does not name a partition", hint="use field=value, or several with commas"
         )
     return {name.strip(): value.strip() for name, _, value in pairs}

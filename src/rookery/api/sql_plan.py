@@ -108,7 +108,7 @@ class SqlReport(SheetReport):
             )
             for each in self.tables
         )
-        header = ("table", "as", "files", "bytes", "cut by keys of")
+        header = ("table", "as", "files", "bytes", "pruned by keys of")
         return [Sheet("tables of the query", header, rows, right=frozenset({2, 3}))]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from rookery.api.distributions import RowStats, row_stats, spread_sheet
+from rookery.api.distributions import RowStats, row_stats, distribution_sheet
 from rookery.api.lake import Lake, connect
 from rookery.api.partitions import partition_test
 from rookery.api.values import plain
@@ -94,13 +94,13 @@ class StatsReport(SheetReport):
         deletes = f" ({self.files_with_deletes:,} with deleted rows)" if self.files_with_deletes else ""
         columns = Sheet(
             f"{self.table}{where}: {self.rows:,} rows in {self.files:,} files{deletes}, {self.freshness}",
-            ("column", "type", "ndv", "between", "and", "kind", "nulls", "min", "max", "size", "covered"),
+            ("column", "type", "ndv", "low", "high", "kind", "nulls", "min", "max", "size", "covered"),
             tuple(_row(column) for column in self.columns),
             tuple(_notes(self.columns)),
             right=frozenset({2, 3, 4, 6, 9, 10}),
         )
         spread = {column.name: column.rows for column in self.columns if column.rows}
-        return [columns, spread_sheet(spread)] if spread else [columns]
+        return [columns, distribution_sheet(spread)] if spread else [columns]
 
 
 def _row(column: ColumnStats) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ class AnalyzeReport(SheetReport):
             (c.name, thousands(c.ndv), thousands(c.ndv_low), thousands(c.ndv_high), c.kind or "–")
             for c in self.columns
         )
-        header = ("column", "ndv", "between", "and", "kind")
+        header = ("column", "ndv", "low", "high", "kind")
         return [Sheet(self.table, header, rows, (*notes, *self._left_out()), frozenset({1, 2, 3}))]
 
     def _left_out(self) -> tuple[str, ...]:
@@ -298,7 +298,7 @@ def analyze(
         check_jvm(spark)
     loaded, store = (lake or connect()).open(name)
     if any(isinstance(names, str) for names in (columns, exclude, histogram, top_k, together, *together)):
-        raise UsageError("columns are given as a list of names", hint='say columns=["a", "b"]')
+        raise UsageError("columns are given as a list of names", hint='use columns=["a", "b"]')
 
     @cache
     def session() -> SparkSession:
@@ -327,7 +327,7 @@ def analyze(
         try:
             found = _summary(loaded, store, of, outcome.state)
         except FormatError as error:  # a segment that this run had no need to read
-            log.warning("what was kept is damaged, and is collected anew: %s", error)
+            log.warning("the stored statistics are damaged and are collected again: %s", error)
             outcome = run(full=True)
             found = _summary(loaded, store, of, outcome.state)
         known = tuple(_column_stats(column, of) for column in found.columns if column.field.id in wanted)

@@ -18,7 +18,7 @@ from rookery.tables.iceberg.java_errors import as_rookery
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A table whose status cannot be told."""
+    """A table whose status cannot be read."""
 
     table: str
     error: str

@@ -104,7 +104,7 @@ def _of_statistics(table: TableStatus) -> list[tuple[str, str]]:
     seen = [
         (
             f"{visibility.engine} sees",
-            f"{visibility.columns} of {visibility.of} columns{'' if visibility.current else ', not of now'}"
+            f"{visibility.columns} of {visibility.of} columns{'' if visibility.current else ', not current'}"
             + (", registered by another engine" if visibility.foreign else ""),
         )
         for visibility in table.engine_visibility
@@ -125,7 +125,7 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
     each = f"{lies.files_per_partition:.1f} files each, {lies.files_in_largest:,} at most"
     manifests = f"{lies.data_manifests:,} of data, {lies.delete_manifests:,} of deletes"
     refs = f"{counted(lies.branches, 'branch', 'branches')}, {counted(lies.tags, 'tag')}"
-    old = f"{table.expirable_snapshots:,} past their time"
+    old = f"{table.expirable_snapshots:,} past their retention"
     lines = [
         ("files", f"{sizes}; target {in_bytes(lies.target_size)}, all {in_bytes(lies.bytes)}"),
         ("partitions", f"{lies.partitions:,}; {each}; skew {lies.skew:.1f}"),

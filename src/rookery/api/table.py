@@ -86,7 +86,7 @@ class TableHandle:
     ) -> pa.Table:
         """Return the rows that match, in Arrow; local times in the predicate are in *time_zone*."""
         if isinstance(columns, str):
-            raise UsageError("columns are given as a list of names", hint='say columns=["a", "b"]')
+            raise UsageError("columns are given as a list of names", hint='use columns=["a", "b"]')
         table, store = self.load()
         current = table.at(snapshot)
         predicate = bind(where, table, current, time_zone)

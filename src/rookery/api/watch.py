@@ -63,7 +63,7 @@ class WatchReport(SheetReport):
     def sheets(self) -> Sequence[Sheet]:
         """One sheet; a table that is within its policy is only counted."""
         if self.error is not None:
-            return [Sheet("nothing was looked at", notes=(self.error,))]
+            return [Sheet("no table was checked", notes=(self.error,))]
         counts = Counter(table.verdict for table in self.tables)
         said = ", ".join(f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict])
         rows = tuple(
@@ -77,7 +77,7 @@ class WatchReport(SheetReport):
             for table in self.tables
             if table.verdict is not Verdict.WITHIN
         )
-        header = ("table", "came of it", "took", "why", "left") if rows else ()
+        header = ("table", "result", "took", "why", "left") if rows else ()
         return [Sheet(f"{len(self.tables):,} tables: {said or 'none'}", header, rows, right=frozenset({2}))]
 
 
@@ -90,7 +90,7 @@ class LakeSite:
         patterns: Sequence[str] = (),
         policy: str | os.PathLike[str] | None = None,
         *,
-        patience: float = CATALOG_TIMEOUT,
+        catalog_timeout: float = CATALOG_TIMEOUT,
         clock: Callable[[], float] = time.time,
         spark: Callable[[], SparkSession] | None = None,
     ) -> None:
@@ -99,7 +99,7 @@ class LakeSite:
         self._policy = policy
         self._policies = find_policies(policy)
         self._said: str | None = None  # of a policy file that turned bad
-        self._patience = patience
+        self._catalog_timeout = catalog_timeout
         self._clock = clock
         self._start = spark or lake.spark
         self._neighbours = lake.neighbours()
@@ -121,7 +121,7 @@ class LakeSite:
             self._said = str(error)
             return
         if found != self._policies:
-            log.info("policies were read anew")
+            log.info("policies were read again")
         self._said, self._policies = None, found
 
     def check(self) -> None:
@@ -168,8 +168,8 @@ class LakeSite:
 
     def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
         """Run the pipeline on a table."""
-        patiently = CatalogRetry(self._lake.answers, self._patience)
-        load = partial(patiently, partial(self._lake.open, seen.name))
+        retrying = CatalogRetry(self._lake.answers, self._catalog_timeout)
+        load = partial(retrying, partial(self._lake.open, seen.name))
         subject = Subject(
             seen.name, load, self._spark, seen.policy, self._clock, neighbours=self._neighbours.anew()
         )
@@ -197,7 +197,7 @@ def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:
     for name in names:
         if name.catalog != lake.name:
             raise UsageError(
-                f"{name} is of another catalog than {lake.name}", hint=f"say --catalog {name.catalog}"
+                f"{name} is of another catalog than {lake.name}", hint=f"use --catalog {name.catalog}"
             )
 
 
@@ -224,7 +224,7 @@ def watch(
     """Keep tables within their policies: once, or until a signal says to stop."""
     pace = pace or Pace()
     start = partial(lake.spark, master=master, conf=conf)
-    site = LakeSite(lake, patterns, policy, patience=pace.patience, spark=start)
+    site = LakeSite(lake, patterns, policy, catalog_timeout=pace.catalog_timeout, spark=start)
     stopped = threading.Event()
     alerts = Alerts(Webhook(webhook, stopped.wait) if webhook else None)
     kept = History(history)
@@ -246,7 +246,7 @@ def watch(
 
 def _watched(watcher: Watcher, site: LakeSite, once: bool) -> WatchReport:
     try:
-        watcher.patiently(site.check)
+        watcher.retrying(site.check)
         if once:
             return WatchReport(tuple(watcher.once()))
     except CatalogError as error:

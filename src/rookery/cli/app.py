@@ -109,9 +109,9 @@ def _print_version(wanted: bool) -> None:
 def root(
     context: typer.Context,
     catalog: Annotated[str | None, typer.Option(help="Catalog, by its name in .pyiceberg.yaml.")] = None,
-    uri: Annotated[str | None, typer.Option(help="Address of a catalog.")] = None,
-    warehouse: Annotated[str | None, typer.Option(help="Where that catalog keeps its tables.")] = None,
-    output: Annotated[Output, typer.Option(help="How to print: for people, or for programs.")] = Output.TEXT,
+    uri: Annotated[str | None, typer.Option(help="URI of a catalog.")] = None,
+    warehouse: Annotated[str | None, typer.Option(help="Warehouse of that catalog.")] = None,
+    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TEXT,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
@@ -169,7 +169,7 @@ def _run(words: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help is shown
             sys.stderr.write(error.format_message() + "\n")
             return BAD_INPUT
-        return _fail(error.format_message(), f"`{command} --help` shows what there is")
+        return _fail(error.format_message(), f"`{command} --help` lists the commands")
     except RookeryError as error:
         check_interrupted(error)
         _trace(words)

@@ -15,7 +15,7 @@ HistoryUrl = Annotated[
         "--history",
         metavar="URL",
         help="Where runs are recorded: a database URL; SQLite in Rookery's home by default. "
-        "$ROOKERY_HISTORY says it too.",
+        "Also $ROOKERY_HISTORY.",
     ),
 ]
 
@@ -26,7 +26,7 @@ def history(
         str | None,
         typer.Argument(metavar="[TABLE]", help="A table by its name, or a pattern such as 'db.*'."),
     ] = None,
-    limit: Annotated[int, typer.Option(help="At most so many runs.")] = 20,
+    limit: Annotated[int, typer.Option(help="Show at most this many runs.")] = 20,
     url: HistoryUrl = None,
 ) -> None:
     """Show the runs of `maintain` and `watch`, newest first.

@@ -9,7 +9,7 @@ import typer
 
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import plain, show, talk
-from rookery.cli.settings import Conf, Master, PolicyFile, Waiting, seconds_of, settings_of
+from rookery.cli.settings import CatalogTimeout, Conf, Master, PolicyFile, seconds_of, settings_of
 from rookery.cli.statistics import pairs
 from rookery.io import local_path, scheme_of
 from rookery.model import UsageError
@@ -23,14 +23,14 @@ def maintain(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say what would be done, and why, and stop; no Spark is started."),
+        typer.Option("--dry-run", help="Show what would be done, and why; starts no Spark."),
     ] = False,
     only: Annotated[list[str] | None, typer.Option(help="Only this step; may be repeated.")] = None,
     yes: Annotated[
         bool,
         typer.Option(
             "--yes",
-            help="Do what is refused otherwise: no retention, in quiet hours, more orphan files than "
+            help="Allow what is refused by default: no retention, in quiet hours, more orphan files than "
             "orphans.max-share, in a folder that another table or catalog may use.",
         ),
     ] = False,
@@ -40,7 +40,7 @@ def maintain(
     ] = None,
     policy: PolicyFile = None,
     history: HistoryUrl = None,
-    patience: Waiting = "60s",
+    catalog_timeout: CatalogTimeout = "60s",
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -61,7 +61,7 @@ def maintain(
         yes=yes,
         policy=policy,
         history=history,
-        patience=seconds_of(patience),
+        catalog_timeout=seconds_of(catalog_timeout),
         trash=_folder(trash),
         master=master,
         conf=pairs(conf or []),

@@ -9,7 +9,7 @@ import typer
 from rookery.cli.render import show
 from rookery.cli.settings import PolicyFile, settings_of
 
-app = typer.Typer(no_args_is_help=True, help="See what is wanted of tables, and check what is written.")
+app = typer.Typer(no_args_is_help=True, help="Show the policies of tables, and check policy files.")
 
 
 @app.command("show")

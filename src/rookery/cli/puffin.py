@@ -15,13 +15,13 @@ from rookery.model import UsageError
 from rookery.puffin import KEEP
 from rookery.puffin.codecs import CODECS, NONE
 
-app = typer.Typer(help="Look into Puffin files, check and copy them.", no_args_is_help=True)
+app = typer.Typer(help="Inspect, verify and copy Puffin files.", no_args_is_help=True)
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A path or a URL.")]
 Table = Annotated[
     str | None,
     typer.Option(
-        "--table", help="Reach a URL with the storage settings of this table, as its catalog hands them out."
+        "--table", help="Read a URL with the storage settings that the catalog provides for this table."
     ),
 ]
 

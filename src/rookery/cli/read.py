@@ -20,7 +20,7 @@ def explain(
     where: Annotated[str, typer.Argument(metavar="WHERE", help="A predicate, as after WHERE in Spark SQL.")],
     snapshot: Snapshot = None,
     inside: Annotated[
-        int, typer.Option(help="Look into the row groups and pages of so many files that are left at most.")
+        int, typer.Option(help="Look into the row groups and pages of at most this many remaining files.")
     ] = 64,
     time_zone: Zone = "UTC",
 ) -> None:
@@ -44,7 +44,7 @@ def read(
         str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
     ] = None,
     columns: Annotated[list[str] | None, typer.Option(help="Only these columns; may be repeated.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many rows.", min=0)] = None,
+    limit: Annotated[int | None, typer.Option(help="Read at most this many rows.", min=0)] = None,
     snapshot: Snapshot = None,
     time_zone: Zone = "UTC",
 ) -> None:

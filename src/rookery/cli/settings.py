@@ -26,9 +26,14 @@ PolicyFile = Annotated[
 
 Master = Annotated[str | None, typer.Option(help="Spark's master; local by default.")]
 Conf = Annotated[list[str] | None, typer.Option(help="Spark's configuration, key=value; may be repeated.")]
-Waiting = Annotated[
+CatalogTimeout = Annotated[
     str,
-    typer.Option("--patience", metavar="TIME", help="How long to wait for a catalog that does not answer."),
+    typer.Option(
+        "--catalog-timeout",
+        "--patience",
+        metavar="TIME",
+        help="How long to wait for a catalog that does not answer.",
+    ),
 ]
 
 
@@ -65,13 +70,15 @@ class Settings:
         return self.lake().load(table).io.properties if table else self.lake().properties
 
 
-def seconds_of(patience: str) -> float:
+def seconds_of(catalog_timeout: str) -> float:
     """Return how long to wait, in seconds."""
     from rookery.maintain.policies.times import parse_duration  # which the other commands need not pay for
 
-    found = parse_duration(patience).total_seconds()
+    found = parse_duration(catalog_timeout).total_seconds()
     if found < 0:
-        raise UsageError(f"{patience} cannot be waited", hint="say --patience 60s, or 0s for not at all")
+        raise UsageError(
+            f"{catalog_timeout} is not a timeout", hint="use --catalog-timeout 60s, or 0s not to wait"
+        )
     return found
 
 

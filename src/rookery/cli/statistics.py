@@ -63,17 +63,17 @@ def analyze(
         list[str] | None, typer.Option(help="Count these columns together, as in a,b; may be repeated.")
     ] = None,
     histogram: Annotated[
-        list[str] | None, typer.Option(help="Keep quantiles of these columns' rows; may be repeated.")
+        list[str] | None, typer.Option(help="Collect quantiles of these columns; may be repeated.")
     ] = None,
     top_k: Annotated[
-        list[str] | None, typer.Option("--top-k", help="Keep these columns' most frequent values.")
+        list[str] | None, typer.Option("--top-k", help="Collect the most frequent values; may be repeated.")
     ] = None,
     sample: Annotated[
-        int, typer.Option(help="For these two, read at most so many row groups a file; 0 for all.")
+        int, typer.Option(help="Row groups to read per file for --histogram and --top-k; 0 for all.")
     ] = 0,
-    full: Annotated[bool, typer.Option("--full", help="Collect everything anew.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Collect everything again.")] = False,
     snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be read.")] = False,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -150,7 +150,7 @@ def pairs(words: list[str]) -> dict[str, str]:
     found = [word.partition("=") for word in words]
     for key, separator, _ in found:
         if not key or not separator:
-            raise UsageError(f"'{key}' is not key=value", hint="say --conf spark.some.key=value")
+            raise UsageError(f"'{key}' is not key=value", hint="use --conf spark.some.key=value")
     return {key: value for key, _, value in found}
 
 

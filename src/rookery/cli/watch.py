@@ -10,10 +10,10 @@ import typer
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import show
 from rookery.cli.settings import (
+    CatalogTimeout,
     Conf,
     Master,
     PolicyFile,
-    Waiting,
     seconds_of,
     settings_of,
 )
@@ -32,17 +32,17 @@ def watch(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look at each table once, and exit.")] = False,
     every: Annotated[str, typer.Option(metavar="TIME", help="How often to look: 90s, 5m, 1h.")] = "5m",
-    jobs: Annotated[int, typer.Option(help="So many tables at once.")] = 2,
+    jobs: Annotated[int, typer.Option(help="Number of tables to work on at once.")] = 2,
     policy: PolicyFile = None,
     history: HistoryUrl = None,
     metrics: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Offer /metrics and /healthz there.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve /metrics and /healthz at this address.")
     ] = None,
     webhook: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Tell it of tables that fail or stay below policy. $ROOKERY_WEBHOOK says it too.",
+            help="URL to notify of tables that fail or stay below policy; also $ROOKERY_WEBHOOK.",
             envvar="ROOKERY_WEBHOOK",
             show_envvar=False,
         ),
@@ -50,7 +50,7 @@ def watch(
     log_format: Annotated[
         str, typer.Option("--log-format", metavar="text|json", help="How to write the log.")
     ] = "text",
-    patience: Waiting = "60s",
+    catalog_timeout: CatalogTimeout = "60s",
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -68,8 +68,8 @@ def watch(
 
     settings = settings_of(context)
     if log_format not in list(LogFormat):
-        raise UsageError(f"there is no log format '{log_format}'", hint="say text or json")
-    interval, wait = parse_duration(every).total_seconds(), seconds_of(patience)
+        raise UsageError(f"there is no log format '{log_format}'", hint="use text or json")
+    interval, wait = parse_duration(every).total_seconds(), seconds_of(catalog_timeout)
     if interval <= 0 or jobs < 1:
         raise UsageError("--every and --jobs must be above zero", hint="leave them out")
     address = parse_address(metrics) if metrics is not None else None

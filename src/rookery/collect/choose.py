@@ -74,7 +74,7 @@ def _able(fields: Sequence[Field], supported: Callable[[str], bool], what: str) 
     for field in fields:
         if not supported(base_type(field.type)) or is_group(field) or len(field.parts) > 1:
             raise UsageError(
-                f"{what} of '{field.name}', a {field.type}, cannot be had",
+                f"{what} of '{field.name}', a {field.type}, is not supported",
                 hint="name columns of numbers, dates, times or text at the top of the table",
             )
     return list(fields)

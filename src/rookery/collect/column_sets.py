@@ -29,7 +29,7 @@ def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
             )
         members.append(member)
     if len(members) < 2 or len({member.id for member in members}) < len(members):
-        raise UsageError("a column group needs two different columns or more", hint="say --together a,b")
+        raise UsageError("a column group needs two different columns or more", hint="use --together a,b")
     members.sort(key=lambda member: member.id)
     inside = ", ".join(f"{member.id}:{member.type}" for member in members)
     number = -2 - zlib.crc32(inside.encode()) % (1 << 30)

@@ -26,7 +26,7 @@ def declare(table: IcebergTable, store: Store, kind: str, column: str, fpp: floa
     chosen = IndexKind(kind)
     if fpp is not None and (chosen is not IndexKind.BLOOM or not LOWEST_FPP <= fpp < 1):
         raise UsageError(
-            f"a false-positive rate of {fpp:g} cannot be had",
+            f"a false-positive rate of {fpp:g} is not possible",
             hint=f"a Bloom index has one, between {LOWEST_FPP:f} and 1, such as {DEFAULT_FPP:g}",
         )
     field = _column(table, column)

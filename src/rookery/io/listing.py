@@ -63,7 +63,7 @@ def list_folder(
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise StorageError(f"{where}: {error.strerror}", hint="check who may list the folder") from error
+            raise StorageError(f"{where}: {error.strerror}", hint="check the folder's permissions") from error
     return sorted(found, key=lambda file: file.location)
 
 

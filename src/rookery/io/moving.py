@@ -73,5 +73,5 @@ def _clear(location: str, deed: str) -> Iterator[None]:
     except OSError as error:
         raise StorageError(
             f"{shown(location)}: cannot be {deed}: {error.strerror or error}",
-            hint="check who may write to the folder",
+            hint="check the write permissions of the folder",
         ) from error

@@ -54,7 +54,7 @@ def _check_bucket(location: str) -> None:
     """Refuse credentials in the place of a bucket: transports would print them as its name."""
     if scheme_of(location) in _BUCKETS and "@" in location.partition("://")[2].partition("/")[0]:
         raise UsageError(
-            f"{shown(location)}: a location holds no credentials",
+            f"{shown(location)}: a location must not hold credentials",
             hint="they are properties of the catalog, as s3.access-key-id, or in the environment",
         )
 
@@ -77,8 +77,8 @@ class FsspecSource(Source):
             data = bytes(self._filesystem.cat_file(self._path, start=offset, end=offset + length))
         if len(data) > length:
             raise StorageError(
-                f"{self.name}: its server does not know ranges, and sent the whole file",
-                hint="copy the file to a disk, or to a store that knows them",
+                f"{self.name}: its server does not support range requests, and sent the whole file",
+                hint="copy the file to a disk, or to a store that supports them",
             )
         return data
 

@@ -95,7 +95,7 @@ class LocalSource(Source):
         except OSError as error:
             if error.errno == errno.ELOOP:  # a link that leads nowhere
                 raise MissingFileError(f"{path}: {error.strerror}", hint="check the path") from error
-            raise StorageError(f"{path}: {error.strerror}", hint="check who may read it") from error
+            raise StorageError(f"{path}: {error.strerror}", hint="check its read permissions") from error
 
     def _measure(self) -> int:
         return os.fstat(self._file).st_size

@@ -68,7 +68,7 @@ def refuse(policy: Policy, *, forced: bool) -> None:
     """Refuse a policy by which more would go than is wise, unless that is said to be meant."""
     found = [] if forced else risky(policy)
     if found:
-        raise UsageError("; ".join(found), hint="change the policy, or say --yes if it is meant")
+        raise UsageError("; ".join(found), hint="change the policy, or use --yes if it is meant")
 
 
 def maintain_table(
@@ -130,7 +130,7 @@ class _Run:
 
     def step(self, step: Step, stop: Callable[[], bool]) -> StepReport:
         """Take one step."""
-        why = self._held_up(step) or ("the run was told to stop" if stop() else None)
+        why = self._held_up(step) or ("the run was stopped" if stop() else None)
         if why is not None:
             report = StepReport(step.name, Outcome.STOPPED, why)
         else:
@@ -142,12 +142,12 @@ class _Run:
 
     def _held_up(self, step: Step) -> str | None:
         if self._wrong is not None:
-            return f"the table was found wrong after '{self._wrong}'"
+            return f"verification failed after '{self._wrong}'"
         held = {each.step: each.outcome for each in self.reports}
         for name in step.needs:
             if held.get(name) in (Outcome.FAILED, Outcome.STOPPED):
-                became = "failed" if held[name] is Outcome.FAILED else "was not run"
-                return f"it rests upon '{name}', which {became}"
+                became = "failed" if held[name] is Outcome.FAILED else "did not run"
+                return f"it depends on '{name}', which {became}"
         return None
 
     def _look(self) -> TableView:

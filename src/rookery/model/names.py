@@ -38,7 +38,7 @@ class TableName:
             return cls(default_catalog, parts[:-1], parts[-1])
         raise UsageError(
             f"'{text}' does not name a table",
-            hint="say namespace.table, or catalog.namespace.table",
+            hint="use namespace.table, or catalog.namespace.table",
         )
 
     @property

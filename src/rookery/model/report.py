@@ -61,7 +61,7 @@ class SheetReport:
 
     def sheets(self) -> Sequence[Sheet]:
         """Lay the report out."""
-        raise TypeError(f"{type(self).__name__} does not say how it looks")
+        raise TypeError(f"{type(self).__name__} has no rows to show")
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.sheets()))

@@ -109,7 +109,7 @@ def _run(pruning: Pruning, name: str, stage: Stage) -> None:
 def _judged(pruning: Pruning, name: str, stage: Stage) -> tuple[NDArray[np.bool_], str]:
     everything = np.ones(len(pruning.files), bool)
     if not pruning.keep.any():
-        return everything, "nothing is left to look at"
+        return everything, "no file is left"
     if pruning.predicate == ALWAYS:
         return everything, "no predicate"
     if pruning.predicate == NEVER:

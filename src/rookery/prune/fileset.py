@@ -228,8 +228,8 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
         try:
             return _FILE_SETS.get(key, build)
         except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
-            log.warning("a state is passed over, analyze will mend it: %s", error)
-            notes.append(f"a state is passed over: {error}")
+            log.warning("a state is skipped, the next analyze replaces it: %s", error)
+            notes.append(f"a state is skipped: {error}")
     key = f"{table.location}@{table.table.metadata.table_uuid}@{snapshot.id}"
     found = _FILE_SETS.get(
         key, lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
@@ -256,8 +256,8 @@ def _states(
         except RookeryError as error:
             if isinstance(error, MissingFileError):
                 _LISTINGS.clear()
-            log.warning("a state is passed over, analyze will mend it: %s", error)
-            notes.append(f"a state is passed over: {error}")
+            log.warning("a state is skipped, the next analyze replaces it: %s", error)
+            notes.append(f"a state is skipped: {error}")
 
 
 def _listing(table: IcebergTable, store: Store) -> Mapping[str, int]:

@@ -32,7 +32,7 @@ def _check_file(reader: Reader) -> Iterator[Check]:
     """What the reader has already made sure of, said aloud, and the rest about the file."""
     payload_size = reader.tail.payload_size
     yield Check(FILE, "magic at the start", Outcome.OK)
-    yield Check(FILE, "magic before and behind the footer", Outcome.OK)
+    yield Check(FILE, "magic before and after the footer", Outcome.OK)
     yield Check(FOOTER, "flags known", Outcome.OK, f"{reader.tail.flags:#010x}")
     yield Check(FOOTER, "payload size fits the file", Outcome.OK, f"{payload_size:,} bytes")
     if reader.tail.flags & Flag.COMPRESSED_FOOTER:

@@ -90,7 +90,7 @@ class Store:
             try:
                 yield name, read_state(self.path(name), self.io_properties, sketches=sketches)
             except UNUSABLE_FILE as error:
-                log.warning("a state is passed over: %s", error)
+                log.warning("a state is skipped: %s", error)
 
     def ranked(self, preferred: Sequence[int], names: Collection[str] | None = None) -> list[str]:
         """Return the names of all states, or of those among *names*, best first, as `newest` has them."""

@@ -36,5 +36,5 @@ def from_best_state(
         except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
             if isinstance(error, RookeryError) and not isinstance(error, UNUSABLE_FILE):
                 raise
-            log.warning("a state is passed over, the next analyze replaces it: %s", error)
+            log.warning("a state is skipped, the next analyze replaces it: %s", error)
     return None

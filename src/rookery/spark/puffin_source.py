@@ -71,7 +71,7 @@ class PuffinDataSource(DataSource):
         options = dict(self.options)
         path = options.get("path")
         if not path:
-            raise UsageError("no path was given", hint='say spark.read.format("puffin").load(path)')
+            raise UsageError("no path was given", hint='use spark.read.format("puffin").load(path)')
         return PuffinSourceReader(path, _properties(path, options), self._with_payload())
 
     def _with_payload(self) -> bool:

@@ -75,7 +75,7 @@ class RookeryDataSource(DataSource):
         text = self.options.get("table") or self.options.get("path")
         if not text:
             raise UsageError(
-                "no table was named", hint='say spark.read.format("rookery").option("table", "db.orders")'
+                "no table was named", hint='use spark.read.format("rookery").option("table", "db.orders")'
             )
         config, name = resolve_table(text, self.options.get("catalog"))
         table = IcebergTable(name, load_table(open_catalog(config), name, config.properties))
@@ -90,7 +90,7 @@ class RookeryDataSource(DataSource):
         if said is None:
             return None
         if not said.strip().lstrip("-").isdigit():
-            raise UsageError(f"'{said}' is no snapshot", hint="say the id of a snapshot, a whole number")
+            raise UsageError(f"'{said}' is not a snapshot", hint="use the id of a snapshot, a whole number")
         return int(said)
 
     def _predicate(self, table: IcebergTable, snapshot: Snapshot | None) -> Predicate:

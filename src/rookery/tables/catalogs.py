@@ -121,7 +121,7 @@ def resolve(
         return embedded()
     raise UsageError(
         f"there is no catalog '{name}'",
-        hint=f"configured are: {', '.join(sorted(known)) or 'none'}; add it to .pyiceberg.yaml, or say --uri",
+        hint=f"configured are: {', '.join(sorted(known)) or 'none'}; add it to .pyiceberg.yaml, or use --uri",
     )
 
 
@@ -142,7 +142,7 @@ def open_catalog(config: CatalogConfig) -> Catalog:
     except Exception as error:  # every kind of catalog raises what its client library raises
         raise CatalogError(
             f"catalog '{config.name}' cannot be opened: {reason_of(error, config.properties)}",
-            hint="check its uri and that the server runs; `rookery doctor` looks closer",
+            hint="check its uri and that the server runs; `rookery doctor` gives details",
         ) from error
 
 
@@ -160,7 +160,7 @@ def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str])
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if is_view(catalog, name.identifier):
             raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
-        raise UsageError(f"there is no table {name}", hint="check the name, or say --catalog") from error
+        raise UsageError(f"there is no table {name}", hint="check the name, or use --catalog") from error
     except Exception as error:  # every kind of catalog raises what its client raises
         raise CatalogError(
             f"{name} cannot be loaded: {reason_of(error, properties)}",

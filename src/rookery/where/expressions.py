@@ -80,7 +80,7 @@ def _build(node: ice.BooleanExpression, negated: bool, names: Names, zone: tzinf
             except Inexact as inexact:
                 return _opaque(node, negated, names, inexact.reason)
     raise UsageError(
-        f"{type(node).__name__} is no unbound predicate of PyIceberg",
+        f"{type(node).__name__} is not an unbound predicate of PyIceberg",
         hint="use names of columns, not bound references",
     )
 

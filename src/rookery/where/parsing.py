@@ -42,7 +42,7 @@ def parse_expression(text: str) -> exp.Expression:
     statement = statements[0]
     if isinstance(statement, exp.Query) or not isinstance(statement, exp.Condition):
         raise UsageError(
-            f"'{text[:60]}' is no predicate", hint="give only the condition, as it stands after WHERE"
+            f"'{text[:60]}' is not a predicate", hint="give only the condition, as it stands after WHERE"
         )
     return statement
 
@@ -126,7 +126,7 @@ def with_depth(run: Callable[[], _T]) -> _T:
             return run()
         except RecursionError:
             raise UsageError(
-                "the predicate is nested too deeply", hint="take away parentheses, or use IN for long lists"
+                "the predicate is nested too deeply", hint="remove parentheses, or use IN for long lists"
             ) from None
         finally:
             sys.setrecursionlimit(limit)

@@ -50,7 +50,7 @@ def session_zone(name: str) -> tzinfo:
     zone = _zone(name)
     if zone is None:
         raise UsageError(
-            f"'{name}' is no time zone", hint="say UTC, an offset such as +02:00, or a region: Europe/Berlin"
+            f"'{name}' is not a time zone", hint="use UTC, an offset such as +02:00, or Europe/Berlin"
         )
     return zone
 

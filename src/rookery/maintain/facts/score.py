@@ -47,7 +47,7 @@ def score(
             "snapshots",
             1 - expirable / layout.snapshots if layout.snapshots else 1.0,
             0.05,
-            f"{expirable} of {layout.snapshots} snapshots past their time",
+            f"{expirable} of {layout.snapshots} snapshots past their retention",
         ),
         _order(layout, policy),
     )

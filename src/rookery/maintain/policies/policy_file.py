@@ -50,10 +50,10 @@ def load_policies(path: str | os.PathLike[str]) -> PolicySet:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join(str(error.problem or error.context or "not understood").split())
-        _fail(file, mark.line + 1 if mark else 1, f"this is no YAML: {what}", "mind indentation and quotes")
+        _fail(file, mark.line + 1 if mark else 1, f"this is not YAML: {what}", "check indentation and quotes")
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        _fail(file, line, "a control character has no place in YAML", "take it away")
+        _fail(file, line, "YAML allows no control characters", "remove it")
     except RecursionError:
         _fail(file, 1, "this is nested too deeply", "rules are nested three deep at most")
     return _Reader(file).policies(root)
@@ -134,7 +134,7 @@ class _Reader:
         if kind is Kind.CATALOG and len(parts) > 1:
             self.fail(node, f"catalog: '{shown(text)}' has several parts", "use `namespace` or `table`")
         if kind is Kind.TABLE and len(parts) < 2:
-            self.fail(node, f"table: '{shown(text)}' does not name a table", "say namespace.table")
+            self.fail(node, f"table: '{shown(text)}' does not name a table", "use namespace.table")
         if kind is not Kind.CATALOG and any(sign in text for sign in "*?[") and "`" not in text:
             self.fail(node, f"{kind}: '{shown(text)}' is a pattern", "select by `tables`, which takes them")
         return Selector(kind, parts)
@@ -190,10 +190,10 @@ class _Reader:
         for key, value in node.value:
             name = self.scalar(key, f"a key of {what}")
             if key.tag == f"{_TAG}merge":
-                self.fail(key, "'<<' is not read here", "say it in `defaults`, or in a rule for more tables")
+                self.fail(key, "'<<' is not read here", "set it in `defaults`, or in a rule for more tables")
             if name in found:
                 first = _line(found[name][0])
-                self.fail(key, f"'{shown(name)}' stands here again, first on line {first}", "keep one")
+                self.fail(key, f"'{shown(name)}' is repeated, first on line {first}", "keep one")
             found[name] = key, value
         return found
 
@@ -208,14 +208,14 @@ class _Reader:
     def scalar(self, node: yaml.Node, what: str) -> str:
         """Return a single value as it is written."""
         if self.empty(node):
-            self.fail(node, f"{what} has no value", "write one, or take the key away")
+            self.fail(node, f"{what} has no value", "write one, or remove the key")
         if not isinstance(node, yaml.ScalarNode) or node.tag not in _SCALARS:
             self.fail(
                 node, f"{what} is {self.shape(node)}, not a single value", "write plain text or a number"
             )
         text = str(node.value).strip()
         if not text:
-            self.fail(node, f"{what} has no value", "write one, or take the key away")
+            self.fail(node, f"{what} has no value", "write one, or remove the key")
         return text
 
     @staticmethod

@@ -68,7 +68,7 @@ class Setting:
                 return self.read(written)
             written = [part.strip() for part in written.split(",")] if written.strip() else []
         elif not self.many:
-            raise UsageError("one value is wanted here, not a list", hint="write it without brackets")
+            raise UsageError("one value is expected here, not a list", hint="write it without brackets")
         return self._listed(written)
 
     def _listed(self, written: Sequence[str]) -> tuple[Any, ...]:
@@ -115,10 +115,10 @@ def parse_size(text: str) -> int:
     unit: int | None = _SIZES.get(match[2].lower()) if match is not None else None
     hint = "write bytes, or a number and a unit: 128MB, 512MiB, 1GB"
     if match is None or unit is None:
-        raise UsageError(f"'{shown(text)}' is no size", hint=hint)
+        raise UsageError(f"'{shown(text)}' is not a size", hint=hint)
     size = round(float(match[1]) * unit) if "." in match[1] else int(match[1]) * unit
     if not 0 < size < 1 << 62:
-        raise UsageError(f"'{shown(text)}' is no size that files have", hint=hint)
+        raise UsageError(f"'{shown(text)}' is not a size of files", hint=hint)
     return size
 
 
@@ -138,7 +138,7 @@ def show_size(value: int) -> str:
 def _whole(least: int | None = None) -> Callable[[str], int]:
     def read(text: str) -> int:
         if _WHOLE.fullmatch(text) is None:
-            raise UsageError(f"'{shown(text)}' is no whole number", hint="write digits alone, such as 20")
+            raise UsageError(f"'{shown(text)}' is not a whole number", hint="write digits alone, such as 20")
         if least is not None and int(text) < least:
             raise UsageError(f"'{text}' is below {least}", hint=f"{least} is the least")
         return int(text)
@@ -153,7 +153,7 @@ def _number(least: float, most: float | None = None, *, above: bool = False) -> 
 
     def read(text: str) -> float:
         if _DECIMAL.fullmatch(text) is None:
-            raise UsageError(f"'{shown(text)}' is no number", hint=f"write a number, {span}")
+            raise UsageError(f"'{shown(text)}' is not a number", hint=f"write a number, {span}")
         value = float(text)
         if value < least or (above and value == least) or (most is not None and value > most):
             raise UsageError(f"'{shown(text)}' is out of range", hint=f"the range is {span}")
@@ -186,7 +186,7 @@ def _name(text: str) -> str:
 def _index(text: str) -> WantedIndex:
     match = _INDEX.fullmatch(text.strip())
     if match is None or match[1] not in ("bloom", "bitmap") or not match[2]:
-        raise UsageError(f"'{shown(text)}' is no index", hint="write bloom(column) or bitmap(column)")
+        raise UsageError(f"'{shown(text)}' is not an index", hint="write bloom(column) or bitmap(column)")
     return WantedIndex(match[1], match[2])
 
 
@@ -194,7 +194,7 @@ def _orphan_age(text: str) -> timedelta:
     age = parse_duration(text)
     if age < LEAST_ORPHAN_AGE:
         raise UsageError(
-            f"'{text}' is below 24h, which Iceberg refuses", hint="a writer may still be at work; write 3d"
+            f"'{text}' is below 24h, which Iceberg refuses", hint="a writer may still be running; write 3d"
         )
     return age
 
@@ -207,7 +207,7 @@ def trash_folder(text: str) -> str:
     """
     folder = text.strip().rstrip("/")
     if not folder or (scheme_of(folder) is None and not local_path(folder).startswith("/")):
-        raise UsageError(f"'{shown(text)}' is no folder for the trash", hint="write a full path, or a URL")
+        raise UsageError(f"'{shown(text)}' is not a folder for the trash", hint="write a full path, or a URL")
     return folder
 
 
@@ -300,7 +300,7 @@ def contradictions(values: Mapping[str, Any]) -> Iterator[Contradiction]:
     small, target = values.get("compaction.small-size"), values.get("compaction.target-size")
     if small is not None and target is not None and small >= target:
         keys = ("compaction.small-size", "compaction.target-size")
-        yield Contradiction("{} is not below {}", keys, "a file that is right must not count as small")
+        yield Contradiction("{} is not below {}", keys, "a file of the target size must not count as small")
     strategy, columns = values.get("compaction.strategy"), values.get("compaction.columns")
     if strategy in (Strategy.NONE, Strategy.BIN_PACK) and columns:
         keys = ("compaction.columns", "compaction.strategy")

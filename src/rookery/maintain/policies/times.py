@@ -63,7 +63,7 @@ def parse_duration(text: str) -> timedelta:
     hint = "write a whole number and a unit: 90s, 15m, 6h, 7d or 2w"
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise UsageError(f"'{text}' is no duration", hint=hint)
+        raise UsageError(f"'{text}' is not a duration", hint=hint)
     seconds = int(match[1]) * _UNITS[match[2]]
     if abs(seconds) > LONGEST.total_seconds():
         raise UsageError(f"'{text}' is longer than a hundred years", hint=hint)
@@ -91,7 +91,7 @@ def parse_schedule(text: str) -> Schedule:
         return _cron(text)
     duration = parse_duration(text)
     if duration <= timedelta(0):
-        raise UsageError(f"'{text}' is no schedule: it must be longer than nothing", hint="write 6h, or 7d")
+        raise UsageError(f"'{text}' is not a schedule: it must be longer than zero", hint="write 6h, or 7d")
     return duration
 
 
@@ -101,16 +101,16 @@ def _cron(text: str) -> Cron:
         "the five fields are minute, hour, day of the month, month and day of the week, in UTC: 30 4 * * 1-5"
     )
     if fields.count(" ") != 4:
-        raise UsageError(f"'{text}' is no schedule: cron has five fields", hint=hint)
+        raise UsageError(f"'{text}' is not a schedule: cron has five fields", hint=hint)
     try:
         next(CronSim(fields, datetime(2024, 1, 1, tzinfo=UTC)))
     except StopIteration:
-        raise UsageError(f"the schedule '{text}' never comes", hint=hint) from None
+        raise UsageError(f"the schedule '{text}' never occurs", hint=hint) from None
     except CronSimError as error:
         what = str(error)
-        raise UsageError(f"'{text}' is no schedule: {what[:1].lower()}{what[1:]}", hint=hint) from None
+        raise UsageError(f"'{text}' is not a schedule: {what[:1].lower()}{what[1:]}", hint=hint) from None
     except (AssertionError, TypeError, ValueError):  # what cronsim says of odd steps, such as 1L/2
-        raise UsageError(f"'{text}' is no schedule", hint=hint) from None
+        raise UsageError(f"'{text}' is not a schedule", hint=hint) from None
     return Cron(fields)
 
 
@@ -144,17 +144,17 @@ def parse_quiet_hours(text: str) -> QuietHours:
     """
     match = _QUIET.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"'{text}' is no span of quiet hours", hint=_QUIET_HINT)
+        raise UsageError(f"'{text}' is not a range of quiet hours", hint=_QUIET_HINT)
     first, last, *clock, zone = match.groups()
     start_hour, start_minute, end_hour, end_minute = map(int, clock)
     if (end_hour, end_minute) == (24, 0):
         end_hour = 0
     elif (start_hour, start_minute) == (end_hour, end_minute):
-        raise UsageError(f"'{text}' ends when it begins", hint="for the whole day, write 00:00-24:00")
+        raise UsageError(f"'{text}' ends at its start", hint="for the whole day, write 00:00-24:00")
     try:
         start, end = time(start_hour, start_minute), time(end_hour, end_minute)
     except ValueError:
-        raise UsageError(f"'{text}' holds a time that no clock shows", hint=_QUIET_HINT) from None
+        raise UsageError(f"'{text}' has a time that does not exist", hint=_QUIET_HINT) from None
     return QuietHours(_days(first, last), start, end, _zone(zone or "UTC"))
 
 

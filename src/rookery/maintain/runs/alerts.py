@@ -54,7 +54,7 @@ class Webhook:
         except ValueError:
             good = False
         if not good:
-            raise UsageError("the webhook is no http or https address", hint=f"set {VARIABLE} to its URL")
+            raise UsageError("the webhook is not an http or https URL", hint=f"set {VARIABLE} to its URL")
 
     @property
     def host(self) -> str:

@@ -56,7 +56,7 @@ def _timeout(url: URL) -> float:
         return float(str(stated))
     except ValueError as error:
         raise UsageError(
-            "the timeout of the history database is not a number", hint="say ?timeout=30, or leave it out"
+            "the timeout of the history database is not a number", hint="use ?timeout=30, or leave it out"
         ) from error
 
 
@@ -66,7 +66,7 @@ def _parsed(url: str) -> URL:
     except (ArgumentError, ValueError) as error:  # it quotes what it was given, which may be a password
         raise UsageError(
             "the address of the history database is not a database URL",
-            hint="say sqlite:////path/history.db or postgresql+driver://user@host/database",
+            hint="use sqlite:////path/history.db or postgresql+driver://user@host/database",
         ) from error
 
 

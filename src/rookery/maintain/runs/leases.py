@@ -193,7 +193,7 @@ class Lease:
         try:
             self._leases.give_back(self)
         except DatabaseError as error:
-            log.warning("a lease could not be given back, it expires in %.0f s: %s", self._leases.ttl, error)
+            log.warning("a lease could not be released, it expires in %.0f s: %s", self._leases.ttl, error)
 
 
 def _beat(lease: Lease, stop: threading.Event, every: float) -> None:

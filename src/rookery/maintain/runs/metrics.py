@@ -66,7 +66,7 @@ def _labels(table: str) -> list[str]:
 
 def _unreadable(tables: Sequence[str]) -> Metric:
     found = GaugeMetricFamily(
-        "rookery_table_unreadable", "1 for a table whose status cannot be told.", labels=_TABLE
+        "rookery_table_unreadable", "1 for a table whose status cannot be read.", labels=_TABLE
     )
     for table in tables:
         found.add_metric(_labels(table), 1)
@@ -81,7 +81,7 @@ def _one_number_each(statuses: Sequence[TableStatus]) -> Iterator[Metric]:
         ),
         "rookery_table_score": ("The health score of a table, of 100.", lambda status: status.score.total),
         "rookery_table_breaches": (
-            "In how many ways a table is below its policy.",
+            "Number of ways in which a table is below its policy.",
             lambda status: len(status.breaches),
         ),
         "rookery_statistics_snapshots_behind": (
@@ -172,7 +172,7 @@ def parse_address(text: str) -> tuple[str, int]:
     except ValueError:
         host = port = None
     if port is None or parts.path or parts.username is not None:
-        raise UsageError(f"'{text}' is no HOST:PORT", hint=f"say {LOOPBACK}:9464, or a port alone")
+        raise UsageError(f"'{text}' is not a HOST:PORT", hint=f"use {LOOPBACK}:9464, or a port alone")
     return host or LOOPBACK, port
 
 
@@ -187,7 +187,7 @@ class MetricsServer:
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise MachineError(
-                f"metrics cannot be offered on {address[0]}:{address[1]}: {reason}",
+                f"metrics cannot be served on {address[0]}:{address[1]}: {reason}",
                 hint="choose another port",
             ) from error
         self.port = int(self._server.server_address[1])

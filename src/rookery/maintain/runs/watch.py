@@ -36,7 +36,7 @@ _LONGEST_REST = 6 * 3600.0  # seconds that a table is left alone if runs do noth
 
 
 class TableGoneError(RookeryError):
-    """A table is there no more."""
+    """A table no longer exists."""
 
 
 class Verdict(StrEnum):
@@ -94,7 +94,7 @@ class Site(Protocol):
         """Return a table as it is now."""
 
     def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
-        """Do what is due, and return what came of it."""
+        """Do what is due, and return what result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Pace:
 
     interval: float = INTERVAL
     jobs: int = JOBS
-    patience: float = CATALOG_TIMEOUT
+    catalog_timeout: float = CATALOG_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def due(
         return Due(f"every {show_schedule(every)}", scheduled=True)
     age = seen.policy.orphans.older_than
     if age is not None and is_due(age, last_orphans(), now):
-        return Due(f"orphan files are looked for every {show_duration(age)}")
+        return Due(f"orphan search every {show_duration(age)}")
     return None
 
 
@@ -166,8 +166,8 @@ class Watcher:
         self._statuses: dict[str, TableStatus] = {}
         self._unreadable: set[str] = set()
         self._rests: dict[str, tuple[int, float]] = {}  # runs that did nothing, and until when to rest
-        self.patiently = CatalogRetry(
-            site.answers, pace.patience, timer=timer, wait=self._wait, stopping=self._stopping.is_set
+        self.retrying = CatalogRetry(
+            site.answers, pace.catalog_timeout, timer=timer, wait=self._wait, stopping=self._stopping.is_set
         )
         self._alive = timer()
 
@@ -183,7 +183,7 @@ class Watcher:
     @property
     def healthy(self) -> bool:
         """Whether evaluations come as often as they should."""
-        return self._timer() - self._alive < 2 * self._pace.interval + self._pace.patience + 60
+        return self._timer() - self._alive < 2 * self._pace.interval + self._pace.catalog_timeout + 60
 
     def statuses(self) -> list[TableStatus]:
         """Return the last status of each table."""
@@ -224,9 +224,9 @@ class Watcher:
 
     def _begin(self) -> Sequence[TableName]:
         self._alive = self._timer()
-        self.patiently.renew()
+        self.retrying.renew()
         self._site.prepare()
-        names = self.patiently(self._site.find)
+        names = self.retrying(self._site.find)
         known = set(map(str, names))
         with self._lock:
             self._statuses = {name: seen for name, seen in self._statuses.items() if name in known}
@@ -247,7 +247,7 @@ class Watcher:
         try:
             result = self._evaluated(name, looping)
         except TableGoneError:
-            log.warning("%s is there no more", name, extra={"table": str(name)})
+            log.warning("%s no longer exists", name, extra={"table": str(name)})
             result = TableResult(str(name), Verdict.GONE)
         except LeaseTakenError as error:
             log.info("%s: %s", name, error, extra={"table": str(name)})
@@ -284,7 +284,7 @@ class Watcher:
 
     def _look(self, name: TableName) -> Observed:
         try:
-            seen = self.patiently(lambda: self._site.look(name))
+            seen = self.retrying(lambda: self._site.look(name))
         except Exception:
             with self._lock:  # what was known before is not how it stands
                 self._statuses.pop(str(name), None)

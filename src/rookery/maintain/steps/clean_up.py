@@ -31,11 +31,9 @@ def plan(look: TableView) -> Plan | Idle:
     files = found.files
     garbage = _garbage(look)
     if not files and not garbage:
-        return Idle("; ".join(("nothing is left over", *found.notes)))
-    why = [f"{counted(len(files), 'statistics file')} named by nothing"] if files else []
-    why += (
-        [f"{counted(len(garbage), 'state or segment', 'states and segments')} of the past"] if garbage else []
-    )
+        return Idle("; ".join(("no file is left over", *found.notes)))
+    why = [f"{counted(len(files), 'statistics file')} unreferenced"] if files else []
+    why += [f"{counted(len(garbage), 'old state or segment', 'old states and segments')}"] if garbage else []
     return Plan(
         "; ".join((*why, *found.notes)),
         len(files) + len(garbage),
@@ -95,7 +93,7 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     state = after.survey.state
     if before.survey.state is not None:
         if state is None:
-            raise StorageError("no state can be read any more", hint="`rookery analyze` collects it anew")
+            raise StorageError("no state can be read any more", hint="`rookery analyze` collects it again")
         after.survey.store.check(state)
     return ()
 

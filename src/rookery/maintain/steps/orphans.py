@@ -42,14 +42,14 @@ def plan(look: TableView) -> Plan | Idle:
     if age < LEAST_ORPHAN_AGE:
         raise UsageError(
             "orphan files must be at least 24 hours old to be removed",
-            hint="raise orphans.older-than: what is younger may belong to a commit under way",
+            hint="raise orphans.older-than: what is younger may belong to a commit in progress",
         )
     older_than = look.subject.now() - age.total_seconds()
     found = candidates(look.subject, table, look.survey.store, age)
     if not found.files and not expired:
-        return Idle("; ".join(("every file that is old enough is needed by something", *found.notes)))
+        return Idle("; ".join(("every file that is old enough is referenced", *found.notes)))
     _check_share(look, found)
-    why = [f"{counted(len(found.files), 'file')} needed by nothing and older than {_said(age)}"]
+    why = [f"{counted(len(found.files), 'file')} unreferenced and older than {_said(age)}"]
     why = why if found.files else []
     why += [_in_trash(expired)] if expired else []
     return Plan(
@@ -71,7 +71,7 @@ def _emptying(expired: Sequence[Listed]) -> Plan:
 
 
 def _in_trash(expired: Sequence[Listed]) -> str:
-    return f"{counted(len(expired), 'file')} in the trash for long enough"
+    return f"{counted(len(expired), 'file')} in the trash past its retention"
 
 
 def _said(age: timedelta) -> str:
@@ -89,7 +89,7 @@ def _check_share(look: TableView, found: Deletable) -> None:
         raise UsageError(
             f"{counted(len(found.files), 'file')} of {found.of_files:,} in the folder would go, and "
             f"{of_bytes:,} of {found.of_bytes:,} bytes: more than orphans.max-share, {most:g}",
-            hint="look at some of them first; --yes removes them",
+            hint="review some of them first; --yes removes them",
         )
 
 
@@ -161,7 +161,7 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     if left:
         raise StorageError(
             f"{counted(len(left), 'orphan file')} could not be deleted, {shown(left[0].location)} among them",
-            hint="check who may write to the folder",
+            hint="check the write permissions of the folder",
         )
     kept = planned.files - ran.files
     return (f"{kept:,} of them kept: needed by now, or by Iceberg's own reading",) if kept else ()

@@ -1,4 +1,4 @@
-"""What the steps of the pipeline share: their subject, what they plan, and what came of it."""
+"""What the steps of the pipeline share: their subject, what they plan, and what result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Outcome(StrEnum):
     PLANNED = "planned"  # a dry run
     DONE = "done"
     FAILED = "failed"
-    STOPPED = "stopped"  # a step that it rests upon has failed, or the run was told to stop
+    STOPPED = "stopped"  # a step that it rests upon has failed, or the run was stopped
     INTERRUPTED = "interrupted"  # the process that ran it is gone
 
 

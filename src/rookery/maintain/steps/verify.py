@@ -107,7 +107,7 @@ def as_planned(planned: Plan, ran: Ran, what: str) -> None:
     if ran.files != planned.files:
         raise VerificationError(
             f"Iceberg rewrote {ran.files:,} {what}; planned were {planned.files:,}",
-            hint="the rows are the same; look at the snapshot's summary before you go on",
+            hint="the rows are the same; check the snapshot's summary before you go on",
         )
 
 
@@ -143,7 +143,7 @@ def nothing_missing(after: TableView) -> Listing:
     lost = still_absent(after.subject, store, listing, listing.account(named(table).required).absent)
     if lost:
         raise VerificationError(
-            f"{counted(len(lost), 'file')} of {table.name} not there any more, {shown(min(lost))} among them",
+            f"{counted(len(lost), 'file')} of {table.name} missing, {shown(min(lost))} among them",
             hint="restore them from a backup, or roll back to a snapshot that can be read",
         )
     return listing

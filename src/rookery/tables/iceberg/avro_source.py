@@ -10,7 +10,7 @@ from pyiceberg.io import FileIO
 from rookery.io import STORE_HINT, open_source, scheme_of, shown, without_secrets
 from rookery.model import FormatError, MissingFileError, RookeryError, StorageError
 
-GONE_HINT = "has the table been dropped, or the snapshot expired, under the run?"
+GONE_HINT = "has the table been dropped, or the snapshot expired, during the run?"
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def as_rookery(error: Exception, deed: str) -> RookeryError:
     said = " ".join(str(error).split())
     return RookeryError(
         redact(f"{type(error).__name__}: {said}"),
-        hint="this is a fault of Rookery; --debug shows where, please report it",
+        hint="this is a bug in Rookery; --debug shows where, please report it",
     )
 
 
@@ -102,10 +102,10 @@ def translate_java_error(error: Exception, deed: str) -> RookeryError:
         )
     if any(name in _STORAGE for name in names):
         return StorageError(
-            f"{deed} failed: {reason}", hint="check the disk's space and who may write; then run it again"
+            f"{deed} failed: {reason}", hint="check disk space and permissions; then run it again"
         )
     return CatalogError(
-        f"{deed} failed: {reason}", hint="nothing is half done; mend the cause and run it again"
+        f"{deed} failed: {reason}", hint="nothing is half done; fix the cause and run it again"
     )
 
 
@@ -128,7 +128,7 @@ def failure_hint(reason: str) -> str:
     if _NO_TABLE in reason:
         return "check that the session knows the catalog by that name; has the table been dropped?"
     if _NO_FILE.search(reason):
-        return "has the table been dropped, the snapshot expired, or a file deleted, under the run?"
+        return "has the table been dropped, the snapshot expired, or a file deleted, during the run?"
     return "check that the session knows the catalog by that name, and that catalog and store are reachable"
 
 

@@ -164,7 +164,7 @@ def register_statistics(spark: SparkSession, name: TableName, snapshot_id: int, 
         table = load_java_table(spark, name)
         if table.snapshot(snapshot_id) is None:  # Java would register them all the same
             raise CatalogError(
-                f"snapshot {snapshot_id} of {name} has expired under the run", hint="run analyze again"
+                f"snapshot {snapshot_id} of {name} has expired during the run", hint="run analyze again"
             )
         try:
             table.updateStatistics().setStatistics(file).commit()

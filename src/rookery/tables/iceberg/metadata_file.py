@@ -60,7 +60,7 @@ def parse_metadata(location: str, text: str | bytes) -> MetadataFile:
     """Read the JSON of a metadata file."""
     found = json.loads(text)
     if found.keys().isdisjoint(_TELLING):
-        raise ValueError(f"{location} is no metadata of a table")
+        raise ValueError(f"{location} is not a metadata of a table")
     snapshots = found.get("snapshots") or ()
     statistics = (*(found.get("statistics") or ()), *(found.get("partition-statistics") or ()))
     properties = {str(key): str(value) for key, value in (found.get("properties") or {}).items()}
