@@ -24,7 +24,7 @@ from benchmarks.harness import Effort
 from rookery.api.lake import Lake
 from rookery.api.table import TableHandle
 from rookery.io import LocalSource, local_path
-from rookery.prune.cache import forget as forget_kept
+from rookery.model.cache import clear_caches
 from rookery.tables import CatalogConfig
 from rookery.tables.catalogs import HOME_VARIABLE, embedded
 
@@ -154,7 +154,7 @@ def _clears(_: int) -> tuple[Callable[[], None], ...]:
     """What empties the caches; looked for again only when a module has been imported, as that takes long."""
     modules = [module for name, module in sys.modules.items() if name.startswith("rookery.")]
     found = {id(thing): thing for module in modules for thing in vars(module).values()}
-    return (forget_kept, *(thing.cache_clear for thing in found.values() if hasattr(thing, "cache_clear")))
+    return (clear_caches, *(thing.cache_clear for thing in found.values() if hasattr(thing, "cache_clear")))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pyiceberg.types import LongType
 from rookery.collect import plan
 from rookery.collect.distributions import DistributionSketches
 from rookery.collect.keep import keep
-from rookery.prune.cache import forget
+from rookery.model.cache import clear_caches
 from rookery.sidecar import Index, IndexKind
 from tests.collect.plain import PlainTable
 
@@ -30,7 +30,7 @@ def file_rows(start: int, end: int) -> pa.Table:
 
 @pytest.fixture
 def table(tmp_path: Path) -> PlainTable:
-    forget()
+    clear_caches()
     made = PlainTable(tmp_path, SCHEMA)
     for start in range(0, 80, 20):
         made.append(file_rows(start, start + 20))
@@ -86,7 +86,7 @@ def test_a_promoted_column(table: PlainTable) -> None:
     state = table.analyse()
     assert state.header.indexes == (Index(IndexKind.BLOOM, 1, "long", 0.001),)
     assert covers_all(table)
-    forget()
+    clear_caches()
     for number in (0, 33, 79):
         assert table.count(f"id = {number}") == 1
         assert len(table.explain(f"id = {number}").files) == 1
@@ -94,7 +94,7 @@ def test_a_promoted_column(table: PlainTable) -> None:
         rows = file_rows(start, start + 20)
         table.append(rows.set_column(0, "id", rows["id"].cast(pa.int64())))
         table.analyse()
-    forget()
+    clear_caches()
     for number in (0, 33, 79, 105, 239):
         assert table.count(f"id = {number}") == 1
 
@@ -167,7 +167,7 @@ def test_a_rollback_forgets_no_declaration(table: PlainTable) -> None:
     table.add_index("bitmap", "word")
     table.analyse()
     table.table.manage_snapshots().set_current_snapshot(snapshot_id=first).commit()
-    forget()
+    clear_caches()
     assert declared(table) == {("bitmap", "word")}
     assert table.count("word = 'w1'") == 16
     table.analyse()
@@ -199,5 +199,5 @@ def test_files_in_several_parts(table: PlainTable, monkeypatch: pytest.MonkeyPat
             found.append((segment.blooms(1), bitmap, part.costs.files))
     assert found[0] == found[1]
     table.analyse(full=True)
-    forget()
+    clear_caches()
     assert [table.count(f"id = {number}") for number in range(1000, 3000, 97)] == [1] * 21

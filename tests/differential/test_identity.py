@@ -15,7 +15,7 @@ import pytest
 
 import rookery
 from rookery.model import RookeryError
-from rookery.prune import cache
+from rookery.model.cache import clear_caches
 from rookery.sidecar import FILES_SCHEMA, State, Store
 from rookery.sidecar.state import write_state
 from tests.differential.conftest import Check
@@ -243,7 +243,7 @@ def test_a_state_that_knows_files_by_their_names(
     for written, state in list(store.newest([])):
         (Path(store.location.removeprefix("file:")) / written).unlink()
         write_state(store.path(written), as_version_1(store, state), store.io_properties)
-    cache.forget()
+    clear_caches()
     world.spark.sql(f"DELETE FROM {name}")
     write(tmp_path / "in", 50_000, "n")
     add(world, name, tmp_path / "in")

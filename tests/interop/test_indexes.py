@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import rookery
 from rookery.api.lake import Lake
 from rookery.collect import plan
-from rookery.prune.cache import forget
+from rookery.model.cache import clear_caches
 from rookery.sidecar import IndexKind
 from tests.interop.analysis import kept
 from tests.interop.conftest import NewTable
@@ -51,7 +51,7 @@ class Watched:
         self.handle.add_index("bitmap", "status")
 
     def assert_answers(self, *more: str) -> None:
-        forget()
+        clear_caches()
         table = self.handle
         frame = self.spark.table(self.name).toArrow().to_pylist()
         conditions = [*LOOKUPS, *COUNTED, *more]
@@ -97,7 +97,7 @@ def _sorted(row: dict[str, Any]) -> list[tuple[str, Any]]:
 @pytest.fixture
 def watched(spark: SparkSession, lake: Lake, new_table: NewTable) -> Iterator[Watched]:
     yield Watched(spark, lake, new_table(COLUMNS))
-    forget()
+    clear_caches()
 
 
 def test_from_an_empty_table_on(watched: Watched, spark: SparkSession, lake: Lake) -> None:
@@ -250,7 +250,7 @@ def test_replaced_and_made_anew(watched: Watched, spark: SparkSession, lake: Lak
         f"SELECT concat('x', id) id, CAST(id AS bigint) word, status FROM ({rows(0, 90)})"
     )
     for _ in range(2):
-        forget()
+        clear_caches()
         assert watched.handle.count("id = 'x7'") == 1
         assert watched.handle.count("word = 7") == 1
         assert (
@@ -278,7 +278,7 @@ def test_other_formats_are_kept(spark: SparkSession, lake: Lake, watched: Watche
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('write.format.default'='{kind}')")
     append(spark, name, 60, 120)
     rookery.analyze(spark, name, lake=lake, columns=["status"])  # so that only indexes know of ids
-    forget()
+    clear_caches()
     explained = watched.handle.explain("id = 100000")
     other = [file.path for file in explained.files if file.path.endswith(kind)]
     bloom = next(stage for stage in explained.stages if stage.name == "bloom filter check")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rookery.io import ReopeningSource, reopening
 from rookery.model import FormatError
+from rookery.model.cache import Cache
 from tests.rest.s3_server import BUCKET, S3Server
 
 DATA = np.random.default_rng(1).bytes(5 * reopening.BLOCK + 17)
@@ -21,8 +22,12 @@ def location(s3_server: S3Server) -> str:
     return f"s3://{BUCKET}/blocks"
 
 
-def _source(s3_server: S3Server, location: str, size: int = len(DATA)) -> ReopeningSource:
-    return ReopeningSource(location, s3_server.admit("blocks-key", "blocks-secret"), size)
+def _source(
+    s3_server: S3Server, location: str, size: int = len(DATA), cache: Cache | None = None
+) -> ReopeningSource:
+    return ReopeningSource(
+        location, s3_server.admit("blocks-key", "blocks-secret"), size, Cache() if cache is None else cache
+    )
 
 
 @settings(deadline=None, max_examples=50)
@@ -45,12 +50,12 @@ def test_each_block_is_read_once(s3_server: S3Server, location: str) -> None:
     assert len(s3_server.requests) == 6  # the last block is short, and was not asked for before
 
 
-def test_the_cache_is_bounded(s3_server: S3Server, location: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reopening, "_CACHED", 3 * reopening.BLOCK)
-    source = _source(s3_server, location)
+def test_the_cache_is_bounded(s3_server: S3Server, location: str) -> None:
+    cache = Cache(3 * reopening.BLOCK)
+    source = _source(s3_server, location, cache=cache)
     for offset in (*range(0, len(DATA) - 8, reopening.BLOCK), 0):
         assert source.read(offset, 8) == DATA[offset : offset + 8]
-        assert len(reopening._blocks) <= 3
+        assert 1 <= cache.count <= 3
 
 
 def test_a_file_that_ends_early(s3_server: S3Server, location: str) -> None:

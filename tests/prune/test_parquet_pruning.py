@@ -13,6 +13,7 @@ import pytest
 
 from rookery.io import BytesSource
 from rookery.model import Compare, Field, In, IsNull, Op, Predicate, Value
+from rookery.model.cache import Cache
 from rookery.prune.parquet_pruning import Inside, StoredFile, pages, row_groups
 from tests.prune import typed
 from tests.where.naive import matches
@@ -50,7 +51,7 @@ def write(fields: Sequence[Field], rows: Rows, **options: Any) -> BytesSource:
 def left(source: BytesSource, predicate: Predicate) -> tuple[set[int], Inside]:
     """The rows that may match."""
     rows = pq.read_metadata(pa.BufferReader(source.read(0, source.size))).num_rows
-    inside = row_groups(source, StoredFile(source.name, source.size, rows), predicate)
+    inside = row_groups(source, StoredFile(source.name, source.size, rows), predicate, Cache())
     groups = len(inside.groups)
     pages(source, inside, predicate)
     assert len(inside.groups) <= groups

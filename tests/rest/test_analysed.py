@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 import rookery
-from rookery.prune.cache import forget
+from rookery.model.cache import clear_caches
 from rookery.spark.catalogs import ICEBERG_AWS
 from tests.rest.catalog_server import RestServer
 from tests.rest.conftest import Prepared
@@ -54,7 +54,7 @@ def requests_of(prepared: Prepared, rest: RestServer, s3: S3Server) -> Callable[
         return [*rest.requests, *s3.requests]
 
     look_up(0)  # the catalog's own configuration is asked for once
-    forget()
+    clear_caches()
     return look_up
 
 

@@ -25,7 +25,7 @@ from rookery.io import (
     renewal,
 )
 from rookery.model import MissingFileError, StorageError
-from rookery.prune.cache import forget
+from rookery.model.cache import clear_caches
 from rookery.tables.iceberg.avro_source import GONE_HINT
 from tests.rest.catalog_server import RestServer
 from tests.rest.s3_server import BUCKET, S3Server
@@ -48,7 +48,7 @@ def handle(lake: Lake, s3: S3Server) -> Iterator[TableHandle]:
     lake.catalog.create_table(name, ROWS.schema).append(ROWS)
     handle = rookery.table(name, lake)
     handle.add_index("bloom", "id")
-    forget()
+    clear_caches()
     s3.requests.clear()
     yield handle
     lake.catalog.drop_table(name)
@@ -109,7 +109,7 @@ def test_a_state_that_cannot_be_reached_is_no_absence(
 def test_rows_are_read_without_a_state(handle: TableHandle, s3: S3Server, refused: str) -> None:
     with s3.refusing(REFUSED[refused]):
         assert handle.count("id = 7") == 1
-        forget()
+        clear_caches()
         told = repr(handle.explain("id = 7").sheets())
         assert "indexes are not used" in told or "a state is skipped" in told
 

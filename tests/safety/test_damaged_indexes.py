@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pytest
 
 from rookery.api.where import bind
-from rookery.prune.cache import forget
+from rookery.model.cache import clear_caches
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set
 from rookery.puffin import open_puffin
@@ -77,7 +77,7 @@ class Kept:
         self.loaded = self.table.load()
         self.true = {where: self._true(where) for where in PREDICATES}
         self.paths = {row["path"] for row in self._files().to_pylist()}
-        forget()
+        clear_caches()
         self.funnels = {where: self.funnel(where) for where in PREDICATES}
 
     @property
@@ -87,7 +87,7 @@ class Kept:
     def restore(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self.copy, self.folder)
-        forget()
+        clear_caches()
 
     def _files(self) -> pa.Table:
         snapshot = self.loaded.snapshot()
@@ -159,7 +159,7 @@ def kept_once(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     table.analyse("key")  # so that there are segments of nothing but an index
     copy = tmp_path_factory.mktemp("kept") / "copy"
     shutil.copytree(table.store.location, copy)
-    forget()
+    clear_caches()
     return Kept(table, copy, [row for number in range(FILES) for row in file_rows(number).to_pylist()])
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_is_in_no_segment(kept: Kept, missing: int) -> None:
     listed = state.files.filter(pc.not_equal(keys, keys.unique()[missing]))
     assert listed.num_rows > FILES  # the others are in two segments
     kept.table.store.write_state(replace(state, files=listed.combine_chunks()))
-    forget()
+    clear_caches()
     kept.assert_answers()
 
 
@@ -304,7 +304,7 @@ def test_every_region_of_every_segment(kept: Kept, warnings: list[str]) -> None:
                 continue
             for changed in mutants(whole, region, chance, 1 if "footer" in region.name else 2):
                 path.write_bytes(changed)
-                forget()
+                clear_caches()
                 warnings.clear()
                 noticed += kept.assert_right(warnings, *chance.sample(list(PREDICATES), 3))
                 tried += 1
@@ -458,11 +458,11 @@ def test_segments_damaged(
     noticed = 0
     for turn, name in enumerate(path.name for path in kept.table.segment_paths()):
         damage(kept, kept.folder / name, chance)
-        forget()
+        clear_caches()
         warnings.clear()
         noticed += kept.assert_right(warnings)
         if turn < 2:
-            forget()
+            clear_caches()
             kept.assert_answers()
         kept.restore()
     assert noticed
@@ -471,7 +471,7 @@ def test_segments_damaged(
 def test_all_segments_damaged_at_once(kept: Kept, warnings: list[str]) -> None:
     for path in kept.table.segment_paths():
         path.write_bytes(path.read_bytes()[:-3])
-    forget()
+    clear_caches()
     assert kept.assert_right(warnings)
     kept.assert_answers()
 
@@ -490,12 +490,12 @@ def test_bloom_rows_of_two_columns_or_segments_are_told_apart(tmp_path: Path) ->
         a, b = [blob for blob in reader.metadata.blobs if "bloom" in blob.type]
         first, second = reader.read_stored(a), reader.read_stored(b)
     assert (a.length, a.properties[HEAD_SIZE]) == (b.length, b.properties[HEAD_SIZE])
-    forget()
+    clear_caches()
     assert [file.rows for file in table.explain("a = 101").files] == [2]
     data = bytearray(path.read_bytes())
     data[a.offset : a.end], data[b.offset : b.end] = second, first
     path.write_bytes(data)
-    forget()
+    clear_caches()
     assert table.read("a = 101") == [{"a": 101, "b": 150, "z": 1}]
     assert table.count("b = 50") == 1
 
@@ -512,7 +512,7 @@ def test_bytes_of_states(kept: Kept, warnings: list[str]) -> None:
         whole = path.read_bytes()
         changed = next(mutants(whole, Region("all", 0, len(whole)), chance, 9))
         path.write_bytes(changed)
-        forget()
+        clear_caches()
         warnings.clear()
         noticed += kept.assert_right(warnings)
         path.write_bytes(whole)
@@ -523,7 +523,7 @@ def test_bytes_of_states(kept: Kept, warnings: list[str]) -> None:
 def test_states_cut(kept: Kept, warnings: list[str], size: int) -> None:
     for path in kept.folder.glob("state-*"):
         path.write_bytes(path.read_bytes()[:size])
-    forget()
+    clear_caches()
     assert kept.assert_right(warnings)
     kept.assert_answers()
 
@@ -535,7 +535,7 @@ def test_states_under_each_others_names(kept: Kept, warnings: list[str]) -> None
     contents = [path.read_bytes() for path in paths]
     for path, content in zip(paths, reversed(contents), strict=True):
         path.write_bytes(content)
-    forget()
+    clear_caches()
     kept.assert_answers()
 
 
@@ -548,14 +548,14 @@ def test_the_folder_of_another_table(kept: Kept, tmp_path: Path, warnings: list[
     other.analyse("key")
     shutil.rmtree(kept.folder)
     shutil.copytree(other.store.location, kept.folder)
-    forget()
+    clear_caches()
     kept.assert_answers()
     assert kept.table.indexes().indexes == ()
 
 
 def test_nothing_is_left(kept: Kept) -> None:
     shutil.rmtree(kept.folder)
-    forget()
+    clear_caches()
     kept.assert_answers()
 
 
@@ -564,12 +564,12 @@ def test_an_analysis_mends_it(kept: Kept, warnings: list[str]) -> None:
     for damage in (deleted, replaced, truncated, footers_swapped):
         for path in kept.table.segment_paths()[:1]:
             damage(kept, path, random.Random(SEED))
-        forget()
+        clear_caches()
         warnings.clear()
         kept.table.analyse("key")
         assert any("passed over" in text for text in warnings)
         assert {view.built for view in kept.table.indexes().indexes} == {"built"}
-        forget()
+        clear_caches()
         warnings.clear()
         assert not kept.assert_right(warnings)
         kept.assert_answers()

@@ -14,6 +14,7 @@ from pyiceberg.table import Table
 
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.model import CatalogError, RookeryError, TableName, UsageError
+from rookery.model.cache import Cache
 from rookery.sidecar import Store, store_of
 from rookery.tables import CatalogConfig, configured, load_table, open_catalog, resolve
 from rookery.tables.catalogs import reason_of
@@ -33,6 +34,7 @@ class Lake:
 
     def __init__(self, config: CatalogConfig) -> None:
         self.config = config
+        self.cache = Cache()
 
     @property
     def name(self) -> str:
@@ -49,6 +51,10 @@ class Lake:
         """The catalog as PyIceberg opens it."""
         return open_catalog(self.config)
 
+    def clear_cache(self) -> None:
+        """Drop what is cached of states, segments and footers; the next call reads it again."""
+        self.cache.clear()
+
     def table_name(self, text: str) -> TableName:
         """Read `namespace.table` or `catalog.namespace.table`."""
         return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
@@ -63,7 +69,7 @@ class Lake:
         """Load a table as it is now, and what is kept beside it."""
         name = self.table_name(named) if isinstance(named, str) else named
         loaded = IcebergTable(name, self.load(name))
-        return loaded, store_of(loaded)
+        return loaded, store_of(loaded, self.cache)
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""

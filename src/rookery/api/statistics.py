@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from rookery.api.distributions import RowStats, row_stats, distribution_sheet
+from rookery.api.distributions import RowStats, distribution_sheet, row_stats
 from rookery.api.lake import Lake, connect
 from rookery.api.partitions import partition_test
 from rookery.api.values import plain

@@ -18,6 +18,7 @@ class ParquetError(FormatError):
 
 
 # NotImplementedError is what pyarrow says of what it does not know, OSError of what does not decompress.
+_OBJECT_BYTES = 1200  # what a leaf or a chunk with its statistics takes in memory, about
 _SYMPTOMS: tuple[type[Exception], ...] = (
     *(LookupError, TypeError, AttributeError, ValueError, ArithmeticError),
     *(MemoryError, NotImplementedError, OSError, pa.ArrowException),
@@ -144,3 +145,8 @@ class Footer:
     version: int = 1
     created_by: bytes | None = None
     arrow_schema: bytes | None = None  # as Arrow's writers leave it, for types that Parquet does not know
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes, about."""
+        return _OBJECT_BYTES * len(self.leaves) * (1 + len(self.row_groups)) + len(self.arrow_schema or b"")

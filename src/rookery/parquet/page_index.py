@@ -20,6 +20,7 @@ from rookery.parquet.ranges import JOIN_GAP, Range, read_ranges
 from rookery.parquet.thrift import Cursor, Struct
 
 Bounds = tuple[bytes | None, ...]
+_BYTES_OBJECT = 33  # what an empty one takes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +37,12 @@ class PageIndex:
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes, about."""
+        bounds = (value for side in (self.min_values, self.max_values) for value in side or ())
+        return 64 + 40 * len(self) + sum(_BYTES_OBJECT + len(value or b"") for value in bounds)
 
     def row_counts(self, rows: int) -> NDArray[np.int64]:
         """How many rows each page holds, in a row group of *rows*."""

@@ -37,6 +37,11 @@ class Bounds:
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return int(sum(part.nbytes for part in (self.lower, self.upper, self.values, self.nulls, self.nans)))
+
     @classmethod
     def of_values(cls, type_name: str, values: pa.Array) -> Bounds:
         """Return the bounds of units that have a single value each: partitions."""

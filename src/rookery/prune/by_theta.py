@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.model import Compare, Field, In, Leaf, Op, Value, leaves_of
-from rookery.prune.cache import LruCache
+from rookery.model.cache import nbytes_of
 from rookery.prune.evaluate import evaluate
 from rookery.prune.fileset import SegmentPosition, merged
 from rookery.sketch import MAX_THETA, InvertedTheta
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning
 
 MOST_VALUES = 1000
-_THETAS: LruCache[InvertedTheta] = LruCache(512)
 
 
 def wanted_values(leaf: Leaf) -> tuple[Value, ...] | None:
@@ -80,8 +79,10 @@ def _verdict(
     lowest.append(theta)
     if any(value >= theta for value in hashes):
         return everything
-    inverted = _THETAS.get(
-        f"{segment.name}#{field.id}", lambda: segment.thetas(frozenset({field.id}))[field.id]
+    inverted: InvertedTheta = pruning.files.store.cache.get(
+        ("inverted theta", segment.name, field.id),
+        lambda: segment.thetas(frozenset({field.id}))[field.id],
+        nbytes_of,
     )
     found = np.zeros(inverted.files, bool)
     for value in hashes:

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.model import Field, MissingFileError, RookeryError, Snapshot, StorageError
+from rookery.model.cache import nbytes_of
 from rookery.prune.bounds import UNKNOWN, Bounds
-from rookery.prune.cache import LruCache
 from rookery.prune.canonical import bound_from_bytes, is_float
 from rookery.sidecar import Index, Segment, State, Store
 from rookery.sidecar.live import Live, live_files
@@ -25,11 +25,8 @@ from rookery.tables.iceberg import IcebergTable
 
 log = logging.getLogger(__name__)
 
-_STATES: LruCache[State] = LruCache(16)
-_SEGMENTS: LruCache[Segment] = LruCache(4096)
-_FILE_SETS: LruCache[FileSet] = LruCache(16)
-_LISTINGS: LruCache[Mapping[str, int]] = LruCache(64)
 _LISTING_SECONDS = 300
+_NAME_BYTES = 200  # what an entry of a listing takes, about
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +63,17 @@ class FileSet:
 
     def __len__(self) -> int:
         return int(self.files.num_rows)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes, about; its state and segments are counted by themselves."""
+        tables = (
+            self.files,
+            self._fresh,
+            self.live.decoded,
+            *([self._rows] if self.state is not None else []),
+        )
+        return int(sum(part.nbytes for part in (*tables, *list(self._bounds.values()))))
 
     @property
     def fresh(self) -> int:
@@ -125,12 +133,13 @@ class FileSet:
             yield _taken(files, place.ordinals)
 
     def segment(self, number: int) -> Segment:
-        """Return a segment of the state; they never change, so they are kept open in mind."""
+        """Return a segment of the state; they never change, so they are cached."""
         assert self.state is not None
         if number in self._opened:
             return self._opened[number]
         entry = self.state.header.segments[number]
-        found = _SEGMENTS.get(self.store.path(entry.name), lambda: self.store.recall_segment(entry))
+        key = ("segment", self.store.path(entry.name))
+        found = self.store.cache.get(key, lambda: self.store.recall_segment(entry), nbytes_of)
         self._opened[number] = found
         return found
 
@@ -216,7 +225,7 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
     for name, state in _states(table, store, ancestors, notes):
         if state.header.table_uuid != str(table.table.metadata.table_uuid):
             continue
-        key = f"{store.path(name)}@{snapshot.id}"
+        key = ("file set", store.path(name), snapshot.id)
 
         def build(state: State = state) -> FileSet:
             # What is known of all rows of a file holds whatever its deletes are by now.
@@ -226,13 +235,14 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
             )
 
         try:
-            return _FILE_SETS.get(key, build)
+            return store.cache.get(key, build, nbytes_of)
         except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
             log.warning("a state is skipped, the next analyze replaces it: %s", error)
             notes.append(f"a state is skipped: {error}")
-    key = f"{table.location}@{table.table.metadata.table_uuid}@{snapshot.id}"
-    found = _FILE_SETS.get(
-        key, lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
+    found = store.cache.get(
+        ("file set", table.location, str(table.table.metadata.table_uuid), snapshot.id),
+        lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True)),
+        nbytes_of,
     )
     found.notes[:] = notes
     return found
@@ -241,7 +251,7 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
 def _states(
     table: IcebergTable, store: Store, ancestors: Sequence[int], notes: list[str]
 ) -> Iterator[tuple[str, State]]:
-    """The readable states, best first; those read before are kept in mind."""
+    """The readable states, best first; those read before are cached."""
     try:
         listed = _listing(table, store)
     except StorageError as error:  # rows are found without a state too
@@ -252,10 +262,10 @@ def _states(
         path = store.path(name)
         read = partial(read_state, path, store.io_properties, sketches=False, size=listed[name])
         try:
-            yield name, _STATES.get(path, read)
+            yield name, store.cache.get(("state", path), read, nbytes_of)
         except RookeryError as error:
             if isinstance(error, MissingFileError):
-                _LISTINGS.clear()
+                store.cache.drop(_listing_key(table, store))
             log.warning("a state is skipped, the next analyze replaces it: %s", error)
             notes.append(f"a state is skipped: {error}")
 
@@ -266,11 +276,14 @@ def _listing(table: IcebergTable, store: Store) -> Mapping[str, int]:
     A state that another process writes without a commit is seen when the while is over; until then the table
     is read by an older one, which is slower but never wrong.
     """
-    version = table.table.metadata_location
-    if not version:
+    if not table.table.metadata_location:
         return store.listing()
+    return store.cache.get(_listing_key(table, store), store.listing, lambda names: _NAME_BYTES * len(names))
+
+
+def _listing_key(table: IcebergTable, store: Store) -> tuple[str, str, str, int, int]:
     period = int(time.time() // _LISTING_SECONDS)
-    return _LISTINGS.get(f"{store.location}@{version}@{store.changes}@{period}", store.listing)
+    return "listing", store.location, table.table.metadata_location, store.changes, period
 
 
 def merged(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rookery.io import Source
 from rookery.model import Field, Leaf, Predicate, RookeryError, leaves_of
+from rookery.model.cache import Cache, nbytes_of
 from rookery.model.type_names import base_type
 from rookery.parquet import (
     Chunk,
@@ -31,14 +32,11 @@ from rookery.parquet import Leaf as ParquetLeaf
 from rookery.parquet.pages import read_chunk
 from rookery.prune.bounds import UNKNOWN, Bounds, might_match
 from rookery.prune.by_theta import wanted_values
-from rookery.prune.cache import LruCache
 from rookery.prune.canonical import SUPPORTED, bound_from_bytes, form_of, is_float
 from rookery.prune.evaluate import evaluate
 from rookery.sketch.bloom import block_of, masks_of
 from rookery.sketch.value_hashes import bloom_hashes, plain_bytes
 
-_FOOTERS: LruCache[Footer] = LruCache(4096)
-_PAGE_INDEXES: LruCache[list[PageIndex | None]] = LruCache(4096)
 _FEW = 8  # values that are looked for in dictionaries and filters
 _LONGEST_DICTIONARY = 1 << 20
 _TEXTS = {"string": Physical.BYTE_ARRAY, "binary": Physical.BYTE_ARRAY}
@@ -79,25 +77,27 @@ class Inside:
     footer: Footer
     leaves: Mapping[int, ParquetLeaf]
     groups: list[Group]
+    cache: Cache
     notes: list[str] = field(default_factory=list)
 
 
-def open_footer(source: Source, file: StoredFile) -> Footer:
+def open_footer(source: Source, file: StoredFile, cache: Cache) -> Footer:
     """Return a file's footer; data files never change, so it is read once."""
-    return _FOOTERS.get(file.identity, lambda: read_footer(source, file.size, file.rows))
+    read = partial(read_footer, source, file.size, file.rows)
+    return cache.get(("footer", file.identity), read, nbytes_of)
 
 
 def row_groups(
-    source: Source, file: StoredFile, predicate: Predicate, answered: Collection[int] = ()
+    source: Source, file: StoredFile, predicate: Predicate, cache: Cache, answered: Collection[int] = ()
 ) -> Inside:
     """Return the row groups of a file that may match.
 
     Of columns that are *answered* (by field id) an index has said that the file may hold the values.
     """
-    footer = open_footer(source, file)
+    footer = open_footer(source, file, cache)
     leaves = {leaf.field_id: leaf for leaf in footer.leaves if leaf.field_id is not None}
     everything = [Group(number) for number in range(len(footer.row_groups))]
-    inside = Inside(file, footer, leaves, everything)
+    inside = Inside(file, footer, leaves, everything, cache)
     if not leaves:
         inside.notes.append("a file without field ids is read whole")
         return inside
@@ -259,12 +259,16 @@ def page_indexes(
 ) -> list[PageIndex | None]:
     """Return the page indexes of some leaves in a row group; None where there is none that can be used."""
     chunks = [inside.footer.row_groups[group.number].chunks[leaf.index] for leaf in leaves]
-    key = f"{inside.file.identity}#{group.number}#{[leaf.index for leaf in leaves]}"
+    key = ("page indexes", inside.file.identity, group.number, tuple(leaf.index for leaf in leaves))
     try:
-        return _PAGE_INDEXES.get(key, lambda: read_page_indexes(source, chunks))
+        return inside.cache.get(key, lambda: read_page_indexes(source, chunks), _size_of)
     except RookeryError as error:
         inside.notes.append(f"page indexes could not be used: {error}")
         return [None] * len(chunks)
+
+
+def _size_of(indexes: Sequence[PageIndex | None]) -> int:
+    return 64 + sum(index.nbytes for index in indexes if index is not None)
 
 
 def _page_bounds(inside: Inside, column: Field, index: PageIndex, rows: int) -> Bounds:

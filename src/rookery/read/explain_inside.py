@@ -55,7 +55,7 @@ def look_inside(
             source = TailSource(opened, file.size, FIRST_READ)
             started = time.perf_counter()
             try:
-                inside = row_groups(source, file.stored, predicate, file.answered)
+                inside = row_groups(source, file.stored, predicate, pruning.files.store.cache, file.answered)
                 ms[0] += time.perf_counter() - started
                 read[0] += opened.bytes_read
                 groups.add(*_measure(inside))

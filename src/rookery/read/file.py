@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from pyiceberg.types import NestedField, PrimitiveType
 
 from rookery.io import Source, TailSource, open_source, shown
 from rookery.model import Field, Predicate, StorageError, leaves_of
+from rookery.model.cache import Cache
 from rookery.parquet import FIRST_READ, read_columns, read_row_group
 from rookery.parquet import Leaf as ParquetLeaf
 from rookery.prune.parquet_pruning import Group, Inside, StoredFile, page_indexes, pages, row_groups
@@ -34,6 +35,7 @@ class Request:
     schema: Schema
     fields: Mapping[int, Field]  # every leaf column by id
     io_properties: Mapping[str, str]
+    cache: Cache = field(default_factory=Cache)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +88,7 @@ def _matching(
     with open_source(file.path, request.io_properties) as opened:
         source = TailSource(opened, file.size, FIRST_READ)
         try:
-            inside = row_groups(source, file.stored, request.predicate, file.answered)
+            inside = row_groups(source, file.stored, request.predicate, request.cache, file.answered)
             if not inside.leaves and inside.footer.leaves:
                 raise StorageError(
                     f"{shown(file.path)} has no field ids", hint="use table.scan(spark, …), which maps names"

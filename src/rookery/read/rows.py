@@ -113,7 +113,7 @@ def make_request(
         else tuple(column_named(schema.fields, name) for name in columns)
     )
     fields = {found.id: found for found in table.fields(snapshot)}
-    return Request(predicate, chosen, schema, fields, store.io_properties)
+    return Request(predicate, chosen, schema, fields, store.io_properties, store.cache)
 
 
 def result_schema(columns: Iterable[NestedField]) -> pa.Schema:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pyiceberg.transforms import IdentityTransform
 
 from rookery.model import leaves_of
+from rookery.model.cache import nbytes_of
 from rookery.prune.by_theta import wanted_values
-from rookery.prune.cache import LruCache
 from rookery.prune.cascade import Pruning
 from rookery.prune.parquet_pruning import StoredFile
 from rookery.prune.partitions import in_form
@@ -22,8 +22,6 @@ from rookery.sidecar import IndexKind
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.deletes import deletes_by_file
 from rookery.tables.iceberg.files import identities
-
-_DELETES: LruCache[Any] = LruCache(16)
 
 
 def survivors(
@@ -60,8 +58,11 @@ def attached_deletes(pruning: Pruning, left: Any) -> dict[int, list[Mapping[str,
     manifests = pruning.files.live.deletes
     if not manifests:
         return {}
-    key = "\n".join(manifest.identity for manifest in manifests)
-    deletes = _DELETES.get(key, lambda: read_files(pruning.table.io, manifests))
+    deletes = pruning.files.store.cache.get(
+        ("deletes", tuple(manifest.identity for manifest in manifests)),
+        lambda: read_files(pruning.table.io, manifests),
+        nbytes_of,
+    )
     return deletes_by_file(left, deletes, pruning.table.unpartitioned_specs)
 
 

@@ -18,7 +18,14 @@ from pyroaring import BitMap
 from rookery.io import Readable
 from rookery.model import Place
 from rookery.puffin import Blob, BlobMetadata, Reader, WrittenFile, open_puffin
-from rookery.sidecar.checksums import DamagedError, SealingWriter, footer_checksum, read_head, read_sealed
+from rookery.sidecar.checksums import (
+    HEAD_SIZE,
+    DamagedError,
+    SealingWriter,
+    footer_checksum,
+    read_head,
+    read_sealed,
+)
 from rookery.sidecar.zone_map import ZoneMap, nothing_known
 from rookery.sketch import InvertedTheta
 from rookery.sketch.bitmap import BitmapDirectory, BitmapIndex
@@ -29,6 +36,7 @@ ZONE_MAP_V1 = "rookery-zone-map-v1"
 THETA = "theta"
 PREFIX = "segment-"
 SUFFIX = ".puffin"
+_BLOB_BYTES = 500  # what the description of a blob takes in memory, about
 _UNIQUE = re.compile(r"([0-9a-f]{16})[0-9a-f]{16}" + re.escape(SUFFIX))
 
 
@@ -108,6 +116,13 @@ class Segment:
     def bytes_read(self) -> int:
         """How much of it has been read."""
         return self._reader.source.bytes_read
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes, about: what has been read of it and kept."""
+        heads = sum(int(blob.properties[HEAD_SIZE]) for found in self._heads.values() for blob, _ in found)
+        files = self.files.nbytes if "files" in self.__dict__ else 0
+        return _BLOB_BYTES * len(self._reader.metadata.blobs) + heads + int(files)
 
     @cached_property
     def _blobs(self) -> dict[tuple[str, tuple[int, ...]], list[BlobMetadata]]:

@@ -31,7 +31,8 @@ _NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
 VERSION = 2  # in 1 files were known by path and deletes alone, and manifests by path
 _OLDER = (1,)
 NO_COLUMN_IS_YOUNGER = 2**31 - 1
-_HEADER_WINDOW = 16 << 10  # from the end: the footer, the index, and some hundred files
+_ENTRY_BYTES = 400  # what a segment or manifest that is named takes in memory, about
+_HEADER_WINDOW = 16 << 10  # from the end: the footer, the header, and some hundred files
 
 FILES_SCHEMA = pa.schema(
     [
@@ -129,6 +130,13 @@ class State:
     quantiles: Mapping[int, Quantiles] = field(default_factory=dict)
     frequent: Mapping[int, Frequent] = field(default_factory=dict)
     bytes_read: int = field(default=0, compare=False)  # to come by it
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory its header and files take, about."""
+        header = self.header
+        manifests = len(header.data_manifests) + len(header.delete_manifests)
+        return int(self.files.nbytes) + _ENTRY_BYTES * (len(header.segments) + manifests)
 
     def ndv(self, column: int) -> int:
         """Return the number of distinct values of a column, as it is registered."""

@@ -8,11 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rookery.io import Readable, ReopeningSource, list_folder, local_path, scheme_of, shown
 from rookery.io.moving import delete_file
 from rookery.model import UNUSABLE_FILE, MissingFileError, Place, StorageError
+from rookery.model.cache import Cache
 from rookery.sidecar import segment, state
 from rookery.sidecar.checksums import DamagedError
 from rookery.sidecar.declared import Declared, joined
@@ -44,9 +45,10 @@ def default_location(table_location: str, properties: Mapping[str, str]) -> str:
     return properties.get(LOCATION_PROPERTY, table_location.rstrip("/") + FOLDER_SUFFIX).rstrip("/")
 
 
-def store_of(table: IcebergTable) -> Store:
+def store_of(table: IcebergTable, cache: Cache | None = None) -> Store:
     """Return what is kept beside a table; it is reached as the table's own files are."""
-    return Store(default_location(table.location, table.table.properties), table.io.properties)
+    location = default_location(table.location, table.table.properties)
+    return Store(location, table.io.properties, Cache() if cache is None else cache)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Store:
 
     location: str
     io_properties: Mapping[str, str]
+    cache: Cache = field(default_factory=Cache, compare=False, repr=False)
 
     def path(self, name: str) -> str:
         """Return the full location of a file in the folder."""
@@ -145,7 +148,8 @@ class Store:
 
     def recall_segment(self, entry: SegmentEntry) -> segment.Segment:
         """Open a segment that is cached for long: its file is open only while it is read."""
-        return self._opened(ReopeningSource(self.path(entry.name), self.io_properties, entry.size), entry)
+        source = ReopeningSource(self.path(entry.name), self.io_properties, entry.size, self.cache)
+        return self._opened(source, entry)
 
     def _opened(self, what: Readable, entry: SegmentEntry) -> segment.Segment:
         sizes = {"size": entry.size, "footer_size": entry.footer_size}

@@ -45,6 +45,11 @@ class InvertedTheta:
     files: int
 
     @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return self.hashes.nbytes + self.rows.nbytes
+
+    @property
     def share(self) -> float:
         """θ as a share of the hash space, from 0 to 1."""
         return self.theta / MAX_THETA
