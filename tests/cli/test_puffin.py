@@ -14,19 +14,22 @@ from tests.samples import DATA_FILE, UNKNOWN_PAYLOAD, UNKNOWN_TYPE, write_sample
 
 
 class TestInspect:
-    def test_tree(self, rookery: Rookery, sample: Path) -> None:
+    def test_table(self, rookery: Rookery, sample: Path) -> None:
         code, out, err = rookery("puffin", "inspect", sample)
         assert (code, err) == (0, "")
-        lines = out.splitlines()
-        assert lines[0].startswith(f"{sample}  ")
-        assert lines[1].startswith("├── footer")
-        assert [line for line in lines if line.startswith(("├── 0", "├── 1", "└── 2"))] == [
-            f"├── 0  {THETA_V1}  field 7  8.0 kB at 4, zstd",
-            f"├── 1  {DELETION_VECTOR_V1}  field 2147483645  {_extent(sample, 1)}, not compressed",
-            f"└── 2  {UNKNOWN_TYPE}  field 1, 2  {_extent(sample, 2)}, zstd",
-        ]
+        lines = [" ".join(line.split()) for line in out.splitlines()]
+        assert lines[0].startswith(f"{sample} ")
+        assert lines[1] == "blob type field size offset codec contents"
+        first = (
+            f"0 {THETA_V1} 7 8.0 kB 4 zstd ndv ",
+            f"1 {DELETION_VECTOR_V1} 2147483645 {_extent(sample, 1)} – cardinality 3; ",
+            f"2 {UNKNOWN_TYPE} 1, 2 {_extent(sample, 2)} zstd ",
+        )
+        for line, start in zip(lines[2:5], first, strict=True):
+            assert line.startswith(start)
+        assert lines[5].startswith("footer: ")
         for part in (
-            "note a sample",
+            "note: a sample",
             "1,000 exactly",
             "cardinality 3",
             "4,000,000,000",
@@ -55,7 +58,8 @@ class TestInspect:
 
     def test_compressed_footer(self, rookery: Rookery, tmp_path: Path) -> None:
         path = write_sample(tmp_path / "lz4.puffin", compress_footer=True)
-        assert ", LZ4" in rookery("puffin", "inspect", path)[1].splitlines()[1]
+        out = rookery("puffin", "inspect", path)[1]
+        assert any(line.startswith("footer: ") and line.endswith(", LZ4") for line in out.splitlines())
 
     def test_file_url(self, rookery: Rookery, sample: Path) -> None:
         assert rookery("puffin", "inspect", f"file://{sample}")[0] == 0
@@ -84,7 +88,7 @@ def _extent(path: Path, number: int) -> str:
     with open_puffin(path) as reader:
         blob = reader.blob(number)
     size = f"{blob.length} bytes" if blob.length < 1000 else f"{blob.length / 1000:.1f} kB"
-    return f"{size} at {blob.offset:,}"
+    return f"{size} {blob.offset:,}"
 
 
 class TestCat:

@@ -93,7 +93,7 @@ class TestAnalyze:
             ["at.zip", "10", "10", "10", "exact"],
         ]
         assert lines[6].startswith("read ")
-        assert " of 1 files (4 by pages), 40 values, in " in lines[6]
+        assert " of 1 file (4 by pages), 40 values, in " in lines[6]
         assert len(lines) == 7
 
     def test_json(self, rookery: Rookery, lake: Lake, people: str) -> None:
@@ -177,7 +177,7 @@ class TestAnalyze:
         before = lake.load(people).metadata
         code, out, err = rookery("analyze", people, "--dry-run")
         assert (code, err) == (0, "")
-        assert out.startswith(f"{people}: 1 of 1 files would be read, at most ")
+        assert out.startswith(f"{people}: 1 of 1 file would be read, at most ")
         report = json.loads(rookery("analyze", people, "--dry-run", "--output", "json")[1])
         (file,) = lake.load(people).inspect.files().to_pylist()
         assert (report["files_to_read"], report["bytes_to_read"]) == (1, file["file_size_in_bytes"])
@@ -246,7 +246,7 @@ class TestStats:
         code, out, err = rookery("stats", people)
         assert (code, err) == (0, "")
         title, header, *rows = out.splitlines()
-        assert title == f"{people}: 10 rows in 1 files, current"
+        assert title == f"{people}: 10 rows in 1 file, current"
         assert header.split() == [
             "column", "type", "ndv", "low", "high", "kind", "nulls", "min", "max", "size", "covered"
         ]  # fmt: skip
@@ -257,7 +257,7 @@ class TestStats:
     def test_never_analysed(self, rookery: Rookery, people: str) -> None:
         code, out, _ = rookery("stats", people)
         assert code == 0
-        assert out.splitlines()[0] == f"{people}: 10 rows in 1 files, never analysed"
+        assert out.splitlines()[0] == f"{people}: 10 rows in 1 file, never analysed"
         column = columns_of(rookery, "stats", people)["id"]
         assert (column["ndv"], column["snapshot_id"], column["coverage"]) == (None, None, 0.0)
         assert (column["nulls"], column["min"], column["max"]) == (0, 0, 9)  # metadata knows this much
@@ -334,14 +334,14 @@ class TestStats:
             env={**os.environ, "JAVA_HOME": "/nowhere", "PATH": "/nowhere"},
         )
         assert (ran.returncode, ran.stderr) == (0, "")
-        assert f"{people}: 10 rows in 1 files, current" in ran.stdout
+        assert f"{people}: 10 rows in 1 file, current" in ran.stdout
 
     @pytest.mark.parametrize(
         ("words", "code", "said"),
         [
             ([], 0, "nothing has changed, nothing was read"),
-            (["--dry-run"], 0, "0 of 1 files would be read"),
-            (["--dry-run", "--full"], 0, "1 of 1 files would be read"),
+            (["--dry-run"], 0, "0 of 1 file would be read"),
+            (["--dry-run", "--full"], 0, "1 of 1 file would be read"),
             (["--full"], 2, "Spark needs Java"),
         ],
     )

@@ -47,14 +47,14 @@ def status(lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Co
 def test_what_is_below_its_policy_is_a_finding(status: Command) -> None:
     code, out, err = status()
     assert (code, err) == (1, "")
-    assert "2 tables, 2 below their policy" in out
+    assert "2 tables, 2 below policy" in out
     assert out.count("statistics were never collected") == 2
 
 
 def test_one_table_is_told_in_full(status: Command) -> None:
     code, out, _ = status("db.one")
     assert code == 1
-    assert "10 rows in 1 files" in out
+    assert "10 rows in 1 file" in out
     assert "below policy: statistics were never collected" in out
     assert "columns of" not in out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import TypeVar
 from rookery.api.lake import Lake
 from rookery.io import STORE_HINT, shown
 from rookery.io.file_io import file_io
-from rookery.model import CatalogError, Check, Outcome, RookeryError, UsageError, findings
+from rookery.model import CatalogError, Check, Outcome, Report, RookeryError, Sheet, UsageError, findings
+from rookery.model.check import check_sheet
 from rookery.spark import find_java, hidden_stores, spark_catalog
 from rookery.tables import configured, redact, resolve
 
@@ -44,15 +45,19 @@ _HINTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class DoctorReport:
+class DoctorReport(Report):
     """The checks, in order."""
 
     checks: tuple[Check, ...]
 
     @property
-    def has_findings(self) -> bool:
-        """Whether something must be mended."""
+    def has_findings(self) -> bool:  # type: ignore[override]
+        """Whether something must be fixed."""
         return bool(findings(self.checks))
+
+    def sheets(self) -> Sequence[Sheet]:
+        """A line a check, with a hint where something is to be done."""
+        return [check_sheet("", self.checks)]
 
 
 def _python(lake: Lake) -> Check:

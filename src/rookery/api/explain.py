@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rookery.api.where import Where, bind
-from rookery.model import ALWAYS, Predicate, Sheet, SheetReport, in_bytes, opaque_parts
+from rookery.model import ALWAYS, Predicate, Report, Sheet, in_bytes, opaque_parts
 from rookery.prune.cascade import Pruning, StageReport, prune
 from rookery.prune.fileset import file_set
 from rookery.read.explain_inside import PAGES, ROW_GROUPS, look_inside
@@ -29,7 +29,7 @@ class ExplainedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainReport(SheetReport):
+class ExplainReport(Report):
     """What the cascade makes of a predicate."""
 
     table: str

@@ -10,7 +10,7 @@ from pathlib import Path
 from rookery.maintain.runs.database import history_url
 from rookery.maintain.runs.history import History, RunRecord, Tally
 from rookery.maintain.steps.step import Outcome, StepReport
-from rookery.model import Sheet, SheetReport, UsageError, in_bytes, thousands
+from rookery.model import Report, Sheet, UsageError, in_bytes, thousands
 from rookery.tables import sqlite_path
 
 LIMIT = 20
@@ -18,7 +18,7 @@ _HEADER = ("began (UTC)", "table", "outcome", "took", "step", "result", "before 
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryReport(SheetReport):
+class HistoryReport(Report):
     """Runs, newest first."""
 
     runs: tuple[RunRecord, ...]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.collect.declare import declare, declared_on, indexed_names, newest_state, undeclare
-from rookery.model import Sheet, SheetReport
+from rookery.model import Report, Sheet
 from rookery.sidecar import Index, IndexKind, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.tables.iceberg import IcebergTable
@@ -36,7 +36,7 @@ class IndexView:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexReport(SheetReport):
+class IndexReport(Report):
     """The indexes of a table."""
 
     table: str

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rookery.api.lake import ALL, Lake, connect, is_pattern
 from rookery.api.watch import check_catalog, leases_of
+from rookery.io import local_path, scheme_of
 from rookery.maintain.formatting import one_line
 from rookery.maintain.pipeline import maintain_table, refuse, steps_named
 from rookery.maintain.policies.choosing import PolicySet
@@ -24,7 +25,7 @@ from rookery.maintain.runs.leases import Leases
 from rookery.maintain.runs.recording import recorded
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import Outcome, StepReport, Subject, TableRun
-from rookery.model import RookeryError, Sheet, SheetReport, TableName, UsageError, in_bytes
+from rookery.model import Report, RookeryError, Sheet, TableName, UsageError, in_bytes
 from rookery.tables.iceberg.java_errors import as_rookery
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _HEADER = ("step", "outcome", "why", "files", "bytes", "before → after", "seco
 
 
 @dataclass(frozen=True, slots=True)
-class MaintainReport(SheetReport):
+class MaintainReport(Report):
     """What became of each table."""
 
     tables: tuple[TableRun, ...]
@@ -92,6 +93,12 @@ def _number(name: str, value: float) -> str:
     return in_bytes(value) if name == "bytes" else f"{value:,.0f}"
 
 
+def _trash(folder: str) -> str:
+    if not folder.strip():
+        raise UsageError("the trash has no folder", hint="leave it out to delete the files")
+    return trash_folder(folder if scheme_of(folder) else os.path.abspath(local_path(folder)))
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """How tables are maintained."""
@@ -136,7 +143,7 @@ def maintain(
         master=master,
         conf=conf or {},
         catalog_timeout=catalog_timeout,
-        trash=trash_folder(trash) if trash is not None else None,
+        trash=_trash(trash) if trash is not None else None,
         clock=clock,
     )
     policies = find_policies(policy)

@@ -10,7 +10,7 @@ from rookery.api.lake import Lake, connect
 from rookery.maintain.policies.choosing import risky
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.policies.settings import SETTINGS
-from rookery.model import Sheet, SheetReport
+from rookery.model import Report, Sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class SettingView:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyReport(SheetReport):
+class PolicyReport(Report):
     """The policy of a table."""
 
     table: str
@@ -38,7 +38,7 @@ class PolicyReport(SheetReport):
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyCheck(SheetReport):
+class PolicyCheck(Report):
     """A policy file that is sound; without a name, there is none."""
 
     file: str | None

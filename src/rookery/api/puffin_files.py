@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rookery.api.blob_types import CHECKS, SUMMARIES, Summary
-from rookery.io import Readable, open_source, shown
-from rookery.model import Check, FormatError, UsageError, findings
+from rookery.api.blob_types import CHECKS, SUMMARIES, Summary, describe
+from rookery.io import Readable, open_source, scheme_of, shown
+from rookery.model import Check, Estimate, FormatError, Report, Sheet, UsageError, counted, findings, in_bytes
+from rookery.model.check import check_sheet
 from rookery.puffin import (
     DEFAULT_LIMITS,
     KEEP,
@@ -20,8 +21,12 @@ from rookery.puffin import (
     open_puffin,
     selection,
 )
+from rookery.puffin.codecs import CODECS as _COMPRESSIONS
+from rookery.puffin.codecs import NONE
 from rookery.puffin.layout import Flag
 from rookery.puffin.verify import verify as verify_source
+
+CODECS = (KEEP, NONE, *_COMPRESSIONS)  # what blobs may be copied with
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +38,42 @@ class BlobView:
     summary: Summary | None
     problem: str | None
 
+    def cells(self) -> tuple[str, ...]:
+        """The blob as a line of a table."""
+        blob = self.metadata
+        return (
+            str(self.number),
+            blob.type,
+            ", ".join(map(str, blob.fields)),
+            in_bytes(blob.length),
+            f"{blob.offset:,}",
+            blob.codec or "–",
+            "; ".join(self._contents()),
+        )
+
+    def _contents(self) -> Iterator[str]:
+        blob = self.metadata
+        if self.problem:
+            yield f"✗ {self.problem}"
+        for key, value in (self.summary or {}).items():
+            yield f"{key.replace('_', ' ')} {_said(value)}"
+        if blob.snapshot_id != -1:
+            yield f"snapshot {blob.snapshot_id}, sequence number {blob.sequence_number}"
+        if self.summary is None:
+            for key, value in (*blob.properties.items(), *blob.extra.items()):
+                yield f"{key} {value}"
+
+
+def _said(value: object) -> str:
+    if isinstance(value, Estimate):
+        return describe(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
 
 @dataclass(frozen=True, slots=True)
-class PuffinView:
+class PuffinView(Report):
     """A Puffin file as a person would like to see it."""
 
     file: str
@@ -47,26 +85,41 @@ class PuffinView:
     blobs: tuple[BlobView, ...]
 
     @property
-    def has_findings(self) -> bool:
+    def has_findings(self) -> bool:  # type: ignore[override]
         """Whether some blob could not be decoded."""
         return any(blob.problem for blob in self.blobs)
 
+    def sheets(self) -> Sequence[Sheet]:
+        """A line a blob, and the footer below."""
+        header = ("blob", "type", "field", "size", "offset", "codec", "contents")
+        kind = "LZ4" if self.footer_compressed else "plain"
+        footer = [f"footer: {in_bytes(self.footer_size)}, {kind}"]
+        footer += [f"{key}: {value}" for key, value in (*self.properties.items(), *self.extra.items())]
+        rows = tuple(blob.cells() for blob in self.blobs)
+        title = f"{self.file}  {in_bytes(self.size)}"
+        return [Sheet(title, header if rows else (), rows, tuple(footer), frozenset({0, 3, 4}))]
+
 
 @dataclass(frozen=True, slots=True)
-class VerifyReport:
+class VerifyReport(Report):
     """The outcome of every check."""
 
     file: str
     checks: tuple[Check, ...]
 
     @property
-    def has_findings(self) -> bool:
+    def has_findings(self) -> bool:  # type: ignore[override]
         """Whether any check failed."""
         return bool(findings(self.checks))
 
+    def sheets(self) -> Sequence[Sheet]:
+        """A line a check, and a last line that sums up."""
+        last = f"{counted(len(self.checks), 'check')}, {counted(len(findings(self.checks)), 'finding')}"
+        return [check_sheet(self.file, self.checks, last)]
+
 
 @dataclass(frozen=True, slots=True)
-class CopyReport:
+class CopyReport(Report):
     """What a copy wrote."""
 
     source: str
@@ -76,7 +129,15 @@ class CopyReport:
     bytes_in: int
     bytes_out: int
 
-    has_findings = False
+    def sheets(self) -> Sequence[Sheet]:
+        """One line: what was written of what."""
+        blobs = f"{self.blobs_out} of {self.blobs_in} blobs"
+        return [Sheet(f"{self.target}  {blobs}, {in_bytes(self.bytes_out)} from {in_bytes(self.bytes_in)}")]
+
+
+def is_remote(location: str) -> bool:
+    """Whether a location is a URL, which storage settings are needed for."""
+    return scheme_of(location) is not None
 
 
 def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> PuffinView:

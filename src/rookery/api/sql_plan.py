@@ -16,9 +16,9 @@ from rookery.model import (
     Opaque,
     Or,
     Predicate,
+    Report,
     RookeryError,
     Sheet,
-    SheetReport,
     Snapshot,
     Value,
     all_of,
@@ -91,7 +91,7 @@ class SqlTable:
 
 
 @dataclass(frozen=True, slots=True)
-class SqlReport(SheetReport):
+class SqlReport(Report):
     """What of a query's tables is read."""
 
     tables: tuple[SqlTable, ...]

@@ -18,10 +18,11 @@ from rookery.collect.summary import ColumnSummary, FileTest, TableSummary, summa
 from rookery.model import (
     Certainty,
     FormatError,
+    Report,
     Sheet,
-    SheetReport,
     Snapshot,
     UsageError,
+    counted,
     in_bytes,
     percent,
     thousands,
@@ -64,7 +65,7 @@ class ColumnStats:
 
 
 @dataclass(frozen=True, slots=True)
-class StatsReport(SheetReport):
+class StatsReport(Report):
     """What is known of a table."""
 
     table: str
@@ -86,14 +87,15 @@ class StatsReport(SheetReport):
             return "current"
         if self.snapshots_behind is None:
             return "of a snapshot that is no ancestor of this one"
-        return f"{self.snapshots_behind} snapshot{'s' if self.snapshots_behind > 1 else ''} behind"
+        return f"{counted(self.snapshots_behind, 'snapshot')} behind"
 
     def sheets(self) -> Sequence[Sheet]:
         """One sheet, a line a column."""
         where = f" where {self.partition}" if self.partition else ""
         deletes = f" ({self.files_with_deletes:,} with deleted rows)" if self.files_with_deletes else ""
+        size = f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}"
         columns = Sheet(
-            f"{self.table}{where}: {self.rows:,} rows in {self.files:,} files{deletes}, {self.freshness}",
+            f"{self.table}{where}: {size}{deletes}, {self.freshness}",
             ("column", "type", "ndv", "low", "high", "kind", "nulls", "min", "max", "size", "covered"),
             tuple(_row(column) for column in self.columns),
             tuple(_notes(self.columns)),
@@ -143,7 +145,7 @@ def _notes(columns: Sequence[ColumnStats]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class AnalyzeReport(SheetReport):
+class AnalyzeReport(Report):
     """What an analysis did, and what is known after it."""
 
     table: str
@@ -169,7 +171,7 @@ class AnalyzeReport(SheetReport):
         if self.dry_run:
             return [
                 Sheet(
-                    f"{self.table}: {self.files_to_read:,} of {self.files:,} files would be read, "
+                    f"{self.table}: {self.files_to_read:,} of {counted(self.files, 'file')} would be read, "
                     f"at most {in_bytes(self.bytes_to_read)}"
                 )
             ]
@@ -177,12 +179,12 @@ class AnalyzeReport(SheetReport):
             return [Sheet(f"{self.table}: nothing has changed, nothing was read", notes=self._left_out())]
         ways = ", ".join(f"{self.chunks[way]:,} by {way}" for way in _WAYS if self.chunks.get(way))
         notes = [
-            f"read {in_bytes(self.bytes_read)} of {self.files_read:,} files"
+            f"read {in_bytes(self.bytes_read)} of {counted(self.files_read, 'file')}"
             + (f" ({ways})" if ways else "")
             + f", {self.values:,} values, in {self.seconds:.2f} s"
         ]
         if self.rows_read:
-            notes.append(f"quantiles and frequent values from {self.rows_read:,} rows")
+            notes.append(f"quantiles and frequent values from {counted(self.rows_read, 'row')}")
         rows = tuple(
             (c.name, thousands(c.ndv), thousands(c.ndv_low), thousands(c.ndv_high), c.kind or "–")
             for c in self.columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +12,10 @@ from rookery.api.status_sheets import details_of, overview, parts_of
 from rookery.maintain.formatting import one_line
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
+from rookery.maintain.runs.history import Tally
+from rookery.maintain.runs.metrics import render
 from rookery.maintain.status import TableStatus, table_status
-from rookery.model import Sheet, SheetReport, TableName
+from rookery.model import Report, Sheet, TableName
 from rookery.tables.iceberg.java_errors import as_rookery
 
 
@@ -25,7 +28,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusReport(SheetReport):
+class StatusReport(Report):
     """How tables stand, those that need care most first."""
 
     tables: tuple[TableStatus, ...]
@@ -35,6 +38,10 @@ class StatusReport(SheetReport):
     def has_findings(self) -> bool:  # type: ignore[override]
         """Whether something is below its policy, or cannot be told."""
         return bool(self.failed) or any(table.breaches for table in self.tables)
+
+    def prometheus(self, runs: Tally | None = None) -> str:
+        """The report in Prometheus' text format, with what is counted of runs."""
+        return render(self.tables, runs or (), [failure.table for failure in self.failed])
 
     def sheets(self) -> Sequence[Sheet]:
         """One sheet for many tables; for a single one all that is known of it."""
@@ -50,12 +57,16 @@ def status(
     lake: Lake,
     patterns: Sequence[str] = (ALL,),
     *,
+    policy: str | os.PathLike[str] | None = None,
     policies: PolicySet | None = None,
     columns: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> StatusReport:
-    """Return how the tables stand that the patterns name; no data is read, and no Spark is started."""
-    chosen = find_policies() if policies is None else policies
+    """Return how the tables stand that the patterns name; no data is read, and no Spark is started.
+
+    Policies are those of a file, *policy*, or *policies* that were read before.
+    """
+    chosen = find_policies(policy) if policies is None else policies
     found: list[TableStatus] = []
     failed: list[Failure] = []
     names = dict.fromkeys(name for pattern in patterns or (ALL,) for name in lake.find(pattern))

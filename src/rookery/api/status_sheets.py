@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from rookery.maintain.facts.sidecar_files import SidecarFiles
-from rookery.maintain.formatting import counted
 from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
 from rookery.model import Sheet, in_bytes, percent, thousands
+from rookery.model.report import counted
 
 _MANY = 10.0  # times: from there on percents tell nothing
 
@@ -17,7 +17,7 @@ def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
     """Return a sheet with a line a table."""
     below = sum(bool(table.breaches) for table in tables)
     return Sheet(
-        f"{len(tables):,} tables, {below:,} below their policy",
+        f"{counted(len(tables), 'table')}, {below:,} below policy",
         (
             "table",
             "score",
@@ -80,7 +80,7 @@ def details_of(table: TableStatus) -> list[Sheet]:
         (*notes, *hints),
         frozenset({1, 2}),
     )
-    size = f"{table.layout.rows:,} rows in {table.layout.files:,} files"
+    size = f"{counted(table.layout.rows, 'row')} in {counted(table.layout.files, 'file')}"
     head = Sheet(
         f"{table.table}: {size}, statistics {_age(table)}",
         ("what", "is"),
@@ -133,7 +133,10 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
         ("snapshots", f"{lies.snapshots:,} since {_when(lies.oldest_ms)}; {old}; {refs}"),
     ]
     lines += [
-        (kind.kind, f"{kind.files:,} files, {in_bytes(kind.bytes)}, {kind.rows:,} rows ({kind.share:.1%})")
+        (
+            kind.kind,
+            f"{counted(kind.files, 'file')}, {in_bytes(kind.bytes)}, {counted(kind.rows, 'row')} ({kind.share:.1%})",
+        )
         for kind in lies.deletes
     ]
     if lies.dangling_deletes:

@@ -26,17 +26,30 @@ from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
 from rookery.maintain.runs.database import DatabaseError, open_engine
 from rookery.maintain.runs.history import History, Tally
 from rookery.maintain.runs.leases import Leases
-from rookery.maintain.runs.metrics import MetricsServer, render
+from rookery.maintain.runs.logs import LogFormat, logging_to
+from rookery.maintain.runs.metrics import MetricsServer, parse_address, render
 from rookery.maintain.runs.recording import Record
 from rookery.maintain.runs.watch import Observed, Pace, TableGoneError, TableResult, Verdict, Watcher
 from rookery.maintain.status import table_status
 from rookery.maintain.steps.step import Subject, TableRun
-from rookery.model import CatalogError, MachineError, RookeryError, Sheet, SheetReport, TableName, UsageError
+from rookery.model import CatalogError, MachineError, Report, RookeryError, Sheet, TableName, UsageError
+from rookery.model.report import counted
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+__all__ = [
+    "LakeSite",
+    "LogFormat",
+    "Pace",
+    "WatchReport",
+    "leases_of",
+    "logging_to",
+    "parse_address",
+    "watch",
+]
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +57,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
-class WatchReport(SheetReport):
+class WatchReport(Report):
     """What became of the tables that were looked at once."""
 
     tables: tuple[TableResult, ...]
@@ -78,7 +91,11 @@ class WatchReport(SheetReport):
             if table.verdict is not Verdict.WITHIN
         )
         header = ("table", "result", "took", "why", "left") if rows else ()
-        return [Sheet(f"{len(self.tables):,} tables: {said or 'none'}", header, rows, right=frozenset({2}))]
+        return [
+            Sheet(
+                f"{counted(len(self.tables), 'table')}: {said or 'none'}", header, rows, right=frozenset({2})
+            )
+        ]
 
 
 class LakeSite:

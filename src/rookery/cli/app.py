@@ -25,7 +25,7 @@ from rookery.cli import (
     status,
     watch,
 )
-from rookery.cli.render import plain, talk
+from rookery.cli.console import plain, talk
 from rookery.cli.settings import Output, Settings
 from rookery.model import RookeryError
 from rookery.model.interrupts import SIGNALLED, check_interrupted
@@ -181,7 +181,7 @@ def _run(words: list[str]) -> int:
         return 1
     except Exception as error:  # noqa: BLE001  # the last line of defence
         check_interrupted(error)
-        from rookery.tables.iceberg.java_errors import as_rookery  # brings PyIceberg
+        from rookery.api.errors import as_rookery  # brings PyIceberg
 
         _trace(words)
         meant = as_rookery(error, " ".join(words[:1]))

@@ -19,7 +19,6 @@ def doctor(
 ) -> None:
     """Check Python, Java, Spark, jars, every catalog and access to its tables, and say what to do."""
     from rookery.api.doctor import doctor as examine  # brings PyIceberg, which other commands do without
-    from rookery.cli import doctor_view as doctor_view  # registers itself
 
     settings = settings_of(context)
     show(examine(settings.lake(), tuple(only or ())), settings)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
+from rookery.cli.console import plain, talk
 from rookery.cli.history import HistoryUrl
-from rookery.cli.render import plain, show, talk
+from rookery.cli.render import show
 from rookery.cli.settings import CatalogTimeout, Conf, Master, PolicyFile, seconds_of, settings_of
 from rookery.cli.statistics import pairs
-from rookery.io import local_path, scheme_of
-from rookery.model import UsageError
 
 
 def maintain(
@@ -62,15 +60,9 @@ def maintain(
         policy=policy,
         history=history,
         catalog_timeout=seconds_of(catalog_timeout),
-        trash=_folder(trash),
+        trash=trash,
         master=master,
         conf=pairs(conf or []),
         tell=lambda said: talk().print(plain(said), style="dim"),
     )
     show(report, settings)
-
-
-def _folder(trash: str | None) -> str | None:
-    if trash is not None and not trash.strip():
-        raise UsageError("--trash names no folder", hint="leave it out to delete the files")
-    return trash if trash is None or scheme_of(trash) else os.path.abspath(local_path(trash))

@@ -8,12 +8,9 @@ from typing import Annotated
 import typer
 
 from rookery.api import puffin_files
-from rookery.cli import views as views  # the views register themselves
 from rookery.cli.render import show
 from rookery.cli.settings import settings_of
 from rookery.model import UsageError
-from rookery.puffin import KEEP
-from rookery.puffin.codecs import CODECS, NONE
 
 app = typer.Typer(help="Inspect, verify and copy Puffin files.", no_args_is_help=True)
 
@@ -73,7 +70,7 @@ def copy(
         list[str] | None, typer.Option("--type", help="Only blobs of this type; may be repeated.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="No blobs of this type; may be repeated.")] = None,
-    codec: Annotated[str, typer.Option(help=f"{KEEP}, {NONE}, {' or '.join(CODECS)}.")] = KEEP,
+    codec: Annotated[str, typer.Option(help=f"{', '.join(puffin_files.CODECS)}.")] = puffin_files.CODECS[0],
     compress_footer: Annotated[
         bool, typer.Option("--compress-footer", help="Write the footer as LZ4.")
     ] = False,
@@ -86,8 +83,8 @@ def copy(
     compressed. OUT appears whole or not at all.
     """
     settings = settings_of(context)
-    if codec not in (KEEP, NONE, *CODECS):
-        raise UsageError(f"unknown codec '{codec}'", hint=f"choose {KEEP}, {NONE}, {' or '.join(CODECS)}")
+    if codec not in puffin_files.CODECS:
+        raise UsageError(f"unknown codec '{codec}'", hint=f"choose one of {', '.join(puffin_files.CODECS)}")
     report = puffin_files.copy(
         source,
         target,

@@ -53,9 +53,10 @@ def read(
     With `--output arrow` or `parquet` the rows go to standard output in that format. Starts no Spark.
     """
     from rookery.api.table import table as handle  # brings PyIceberg
-    from rookery.cli.rows import show_rows
+    from rookery.cli.rows import check_output, show_rows
 
     settings = settings_of(context)
+    check_output(settings)
     names = [part.strip() for name in columns or () for part in name.split(",") if part.strip()]
     rows = handle(table, settings.lake()).read(
         where, names or None, limit, snapshot=snapshot, time_zone=time_zone

@@ -10,15 +10,15 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rookery.cli.render import out
+from rookery.cli.console import out
 from rookery.cli.settings import Output, Settings
-from rookery.cli.tables import FittedTable, table
-from rookery.model import Sheet, SheetReport, UsageError
+from rookery.cli.sheets import FittedTable, table
+from rookery.model import Report, Sheet, UsageError
 from rookery.model.text import decodable
 
 
 @dataclass(frozen=True, slots=True)
-class CountReport(SheetReport):
+class CountReport(Report):
     """A number of rows."""
 
     table: str
@@ -30,19 +30,23 @@ class CountReport(SheetReport):
         return [Sheet(str(self.count))]
 
 
+def check_output(settings: Settings) -> None:
+    """Refuse what rows cannot be printed as, before any are read."""
+    if settings.output is Output.PROMETHEUS:
+        raise UsageError("rows cannot be printed as prometheus", hint="`rookery status` prints that")
+    if settings.output in (Output.ARROW, Output.PARQUET) and sys.stdout.isatty():
+        raise UsageError(
+            f"{settings.output.value} is not for a terminal", hint="send it to a file, or into a pipe"
+        )
+
+
 def show_rows(rows: pa.Table, settings: Settings) -> None:
     """Print rows as the settings say."""
     if settings.output is Output.TEXT:
         out().print(_table(rows))
     elif settings.output is Output.JSON:
         sys.stdout.write(msgspec.json.encode(_listed(rows)).decode() + "\n")
-    elif settings.output is Output.PROMETHEUS:
-        raise UsageError("rows cannot be printed as prometheus", hint="`rookery status` prints that")
     else:
-        if sys.stdout.isatty():
-            raise UsageError(
-                f"{settings.output.value} is not for a terminal", hint="send it to a file, or into a pipe"
-            )
         _write(rows, settings.output)
 
 

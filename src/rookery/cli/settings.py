@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rookery.io import scheme_of
 from rookery.model import UsageError
 
 if TYPE_CHECKING:
@@ -65,14 +64,16 @@ class Settings:
 
     def properties_for(self, table: str | None, *locations: str) -> Mapping[str, str]:
         """Return what URLs among the locations are reached with: the catalog's properties, or a table's."""
-        if not any(map(scheme_of, locations)):
+        from rookery.api.puffin_files import is_remote
+
+        if not any(map(is_remote, locations)):
             return {}
         return self.lake().load(table).io.properties if table else self.lake().properties
 
 
 def seconds_of(catalog_timeout: str) -> float:
     """Return how long to wait, in seconds."""
-    from rookery.maintain.policies.times import parse_duration  # which the other commands need not pay for
+    from rookery.api.durations import parse_duration  # which the other commands need not pay for
 
     found = parse_duration(catalog_timeout).total_seconds()
     if found < 0:

@@ -9,39 +9,23 @@ from functools import cache, partial
 from typing import Annotated
 
 import typer
-from rich.console import Group, RenderableType
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-from rich.text import Text
 
-from rookery.cli.render import as_text, plain, show, talk, visible
+from rookery.cli.console import plain, talk
+from rookery.cli.render import show
 from rookery.cli.settings import Conf, Master, settings_of
-from rookery.cli.tables import table
-from rookery.model import MachineError, Sheet, SheetReport, UsageError
+from rookery.model import MachineError, Report, Sheet, UsageError
 
 Names = Annotated[
     list[str], typer.Argument(metavar="TABLE…", help="Tables by name, or patterns such as 'db.*'.")
 ]
 
 
-@as_text.register
-def sheets_text(report: SheetReport) -> RenderableType:
-    """The sheets of a report, one below the other."""
-    return Group(*(_sheet(sheet) for sheet in report.sheets()))
-
-
-def _sheet(sheet: Sheet) -> RenderableType:
-    parts: list[RenderableType] = [Text(visible(sheet.title), "bold")]
-    if sheet.header:
-        parts.append(table(sheet.header, sheet.rows, sheet.right))
-    parts += [Text(visible(note), "dim") for note in sheet.notes]
-    return Group(*parts)
-
-
 @dataclass(frozen=True, slots=True)
-class ManyReports(SheetReport):
+class ManyReports(Report):
     """The reports of several tables, and what failed."""
 
-    tables: tuple[SheetReport, ...]
+    tables: tuple[Report, ...]
     failed: tuple[str, ...] = ()
 
     @property
@@ -83,14 +67,14 @@ def analyze(
     with it, so that Spark and Trino plan with it. Names of columns may be given with commas, and stand for
     all columns below them.
     """
-    from rookery.api.statistics import analyze as collect  # brings PyIceberg
-    from rookery.tables.iceberg.java_errors import as_rookery
+    from rookery.api.errors import as_rookery  # brings PyIceberg
+    from rookery.api.statistics import analyze as collect
 
     settings = settings_of(context)
     lake = settings.lake()
     names = list(dict.fromkeys(name for pattern in tables for name in lake.find(pattern)))
     spark = cache(partial(lake.spark, master=master, conf=pairs(conf or [])))
-    done: list[SheetReport] = []
+    done: list[Report] = []
     failed: list[str] = []
     for name in names:
         with _progress(str(name)) as progress:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.console import plain, talk
 from rookery.cli.history import HistoryUrl
-from rookery.cli.render import plain, show, talk
+from rookery.cli.render import show
 from rookery.cli.settings import Output, PolicyFile, settings_of
 
 
@@ -29,15 +30,12 @@ def status(
     """
     from rookery.api.history import tally
     from rookery.api.status import status as look  # brings PyIceberg
-    from rookery.maintain.policies.policy_file import find_policies
-    from rookery.maintain.runs.metrics import render
 
     settings = settings_of(context)
-    report = look(settings.lake(), patterns or ("*",), policies=find_policies(policy), columns=columns)
+    report = look(settings.lake(), patterns or ("*",), policy=policy, columns=columns)
     if settings.output is Output.PROMETHEUS:
         for failure in report.failed:
             talk().print(f"[bold red]error:[/] {plain(f'{failure.table}: {failure.error}')}")
-        unreadable = [failure.table for failure in report.failed]
-        sys.stdout.write(render(report.tables, tally(history) or (), unreadable))
+        sys.stdout.write(report.prometheus(tally(history)))
         raise typer.Exit(1 if report.has_findings else 0)
     show(report, settings)

@@ -60,11 +60,9 @@ def watch(
     one run at a time however many watchers there are. With --once, each table is looked at once, for cron,
     Airflow or Dagster; the exit code is 1 if a table failed or stays below its policy.
     """
-    from rookery.api.watch import watch as keep  # brings PyIceberg
-    from rookery.maintain.policies.times import parse_duration
-    from rookery.maintain.runs.logs import LogFormat, logging_to
-    from rookery.maintain.runs.metrics import parse_address
-    from rookery.maintain.runs.watch import Pace
+    from rookery.api.durations import parse_duration
+    from rookery.api.watch import LogFormat, Pace, logging_to, parse_address  # brings PyIceberg
+    from rookery.api.watch import watch as keep
 
     settings = settings_of(context)
     if log_format not in list(LogFormat):

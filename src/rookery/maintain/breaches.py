@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
-from rookery.maintain.formatting import counted
 from rookery.maintain.steps import compact, refresh, rewrite_deletes, rewrite_manifests
 from rookery.maintain.steps.expire import expirable
 from rookery.maintain.steps.step import Idle, Plan, TableView
 from rookery.model import RookeryError
+from rookery.model.report import counted
 
 # Those that plan from what a survey has at hand. Orphans and left-overs come of every failure, and wait for
 # the next run; to find them takes a listing of the whole folder.

@@ -16,15 +16,6 @@ _ASSIGNED = re.compile(
 )
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """Say how many there are.
-
-    >>> counted(1, "file"), counted(1234, "file"), counted(2, "index", "indexes")
-    ('1 file', '1,234 files', '2 indexes')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 def one_line(text: str) -> str:
     """Return a text in one line of bounded length, with no passwords and no signed addresses.
 

@@ -38,7 +38,7 @@ from rookery.model.predicate import (
     leaves_of,
     opaque_parts,
 )
-from rookery.model.report import Sheet, SheetReport, in_bytes, percent, thousands
+from rookery.model.report import Report, Sheet, counted, in_bytes, percent, thousands
 from rookery.model.table import Field, Snapshot
 
 __all__ = [
@@ -69,9 +69,9 @@ __all__ = [
     "Outcome",
     "Place",
     "Predicate",
+    "Report",
     "RookeryError",
     "Sheet",
-    "SheetReport",
     "Snapshot",
     "StorageError",
     "TableName",
@@ -80,6 +80,7 @@ __all__ = [
     "all_of",
     "any_of",
     "column_named",
+    "counted",
     "findings",
     "in_bytes",
     "leaves_of",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rookery.model.report import Sheet
+
 
 class Outcome(StrEnum):
     """How a check went. Only a finding makes a command exit with 1."""
@@ -28,6 +30,16 @@ class Check:
     def of(cls, subject: str, rule: str, kept: bool, detail: str = "", hint: str | None = None) -> Check:
         """Return the check of a rule that is either kept or not."""
         return cls(subject, rule, Outcome.OK if kept else Outcome.FINDING, detail, None if kept else hint)
+
+
+MARKS = {Outcome.OK: "✓", Outcome.NOTE: "·", Outcome.FINDING: "✗"}
+
+
+def check_sheet(title: str, checks: tuple[Check, ...], *notes: str) -> Sheet:
+    """A line a check, and the hints below."""
+    rows = tuple((MARKS[check.outcome], check.subject, check.rule, check.detail) for check in checks)
+    hints = tuple(f"hint: {check.subject}: {check.hint}" for check in checks if check.hint)
+    return Sheet(title, (), rows, (*hints, *notes))
 
 
 def findings(checks: tuple[Check, ...]) -> tuple[Check, ...]:

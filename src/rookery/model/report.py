@@ -1,4 +1,4 @@
-"""Reports: what commands return. A report knows how to lay itself out as sheets, whatever draws them."""
+"""Reports: what calls return. A report is data, and lays itself out as sheets, whatever draws them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+import msgspec
+
 _UNITS = ("kB", "MB", "GB", "TB", "PB")
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A title, a table under it, and lines below; cells are text."""
+    """A title, a table under it, and lines below; cells are text. Title and header may be left out."""
 
     title: str
     header: tuple[str, ...] = ()
@@ -29,7 +31,7 @@ class Sheet:
         a     12
         bcde   3
         """
-        lines = [self.header, *self.rows] if self.header else []
+        lines = [self.header, *self.rows] if self.header else self.rows
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         laid_out = [
             "  ".join(
@@ -38,26 +40,32 @@ class Sheet:
             ).rstrip()
             for line in lines
         ]
-        return "\n".join((self.title, *laid_out, *self.notes))
+        return "\n".join((*([self.title] if self.title else []), *laid_out, *self.notes))
 
     def html(self) -> str:
         """The sheet as HTML, for notebooks."""
         head = "".join(f"<th>{escape(name)}</th>" for name in self.header)
         body = "".join("<tr>" + "".join(map(self._cell, range(len(row)), row)) + "</tr>" for row in self.rows)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if self.header else ""
-        return f"<p><b>{escape(self.title)}</b></p>{table}{notes}"
+        head = f"<thead><tr>{head}</tr></thead>" if head else ""
+        table = f"<table>{head}<tbody>{body}</tbody></table>" if head or body else ""
+        title = f"<p><b>{escape(self.title)}</b></p>" if self.title else ""
+        return f"{title}{table}{notes}"
 
     def _cell(self, column: int, text: str) -> str:
         style = ' style="text-align:right"' if column in self.right else ""
         return f"<td{style}>{escape(text)}</td>"
 
 
-class SheetReport:
-    """A report that is drawn as sheets: as text by print, as HTML in notebooks."""
+class Report:
+    """What a call returns: a dataclass, as JSON for programs; as sheets for print and for notebooks."""
 
     __slots__ = ()
     has_findings = False
+
+    def json(self) -> str:
+        """The report as indented JSON."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
 
     def sheets(self) -> Sequence[Sheet]:
         """Lay the report out."""
@@ -68,6 +76,15 @@ class SheetReport:
 
     def _repr_html_(self) -> str:
         return "".join(sheet.html() for sheet in self.sheets())
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Say how many there are.
+
+    >>> counted(1, "file"), counted(1234, "file"), counted(2, "index", "indexes")
+    ('1 file', '1,234 files', '2 indexes')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def thousands(value: float | None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.model import Leaf, leaves_of
+from rookery.model import Leaf, counted, leaves_of
 from rookery.prune.by_theta import wanted_values
 from rookery.prune.evaluate import evaluate
 from rookery.prune.fileset import SegmentPosition, merged
@@ -47,7 +47,7 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
         places = files.having(index)
         covered = sum(len(place.numbers) for place in places)
         if covered < len(files):
-            notes.append(f"{len(files) - covered:,} files are not indexed yet")
+            notes.append(f"{counted(len(files) - covered, 'file')} not indexed yet")
         return merged(places, lambda place: _verdict(pruning, place, index, flat, notes), len(files))
 
     return evaluate(pruning.predicate, test, len(files)), "; ".join(dict.fromkeys(notes))

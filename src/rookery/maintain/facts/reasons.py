@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rookery.maintain.facts.engine_visibility import EngineVisibility
 from rookery.maintain.facts.staleness import Cause, Freshness, Staleness
 from rookery.maintain.policies.policy import Policy
-from rookery.model import percent
+from rookery.model import counted, percent
 
 
 def reasons(
@@ -24,7 +24,7 @@ def reasons(
         yield f"health {staleness.health:.2f} is below {wanted.health:g}"
     behind = staleness.snapshots_behind
     if wanted.snapshots is not None and behind is not None and behind >= wanted.snapshots:
-        yield f"statistics are {behind} snapshots behind, {wanted.snapshots} are allowed"
+        yield f"statistics are {counted(behind, 'snapshot')} behind, the limit is {wanted.snapshots}"
     unseen = any(
         visibility.engine == "spark" and visibility.of and not visibility.columns
         for visibility in engine_visibility

@@ -9,7 +9,6 @@ import numpy as np
 
 from rookery.io import Listed
 from rookery.maintain.facts.sidecar_files import left_over
-from rookery.maintain.formatting import counted
 from rookery.maintain.steps.deletable import Deletable, deletable, list_table
 from rookery.maintain.steps.expire import collects_garbage
 from rookery.maintain.steps.refresh import NAME as REFRESH
@@ -17,6 +16,7 @@ from rookery.maintain.steps.removal import remove
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
 from rookery.maintain.survey import survey
 from rookery.model import StorageError
+from rookery.model.report import counted
 
 NAME = "clean up"
 

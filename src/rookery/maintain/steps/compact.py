@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from rookery.maintain.facts.layout import deleted_share
 from rookery.maintain.facts.layout import sizes_of as right_sizes
 from rookery.maintain.facts.sort_order import partition_codes
-from rookery.maintain.formatting import counted
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
 from rookery.maintain.steps.packing import GROUP_BYTES, Sizes, chosen
 from rookery.maintain.steps.sort_depth import disorder
@@ -20,6 +19,7 @@ from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import Survey, rewrite_groups
 from rookery.model import UsageError, column_named, in_bytes
 from rookery.model.names import quote_part
+from rookery.model.report import counted
 from rookery.spark.procedures import call
 
 NAME = "rewrite data files"

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from rookery.io import Listed, list_folder, shown
 from rookery.io.identity import Listing
-from rookery.maintain.formatting import counted
 from rookery.maintain.steps.ownership import Claims, claims
 from rookery.maintain.steps.reachable_files import named
 from rookery.maintain.steps.step import Subject
 from rookery.model import RookeryError, UsageError
+from rookery.model.report import counted
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 

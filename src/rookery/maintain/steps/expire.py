@@ -14,7 +14,6 @@ from rookery.collect.analyze import analyze
 from rookery.collect.statistics import names_gone
 from rookery.io import shown
 from rookery.io.identity import Identities
-from rookery.maintain.formatting import counted
 from rookery.maintain.steps.deletable import list_table
 from rookery.maintain.steps.ownership import forked, strangers
 from rookery.maintain.steps.reachable_files import content, counts, listed, statistics_paths
@@ -23,6 +22,7 @@ from rookery.maintain.steps.snapshot_retention import Retention, Rule, retention
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
 from rookery.model import UsageError
+from rookery.model.report import counted
 from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.tables.iceberg import IcebergTable
 

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.io import Listed, shown
-from rookery.maintain.formatting import counted
 from rookery.maintain.policies.settings import LEAST_ORPHAN_AGE
 from rookery.maintain.steps.deletable import Deletable, deletable, list_table
 from rookery.maintain.steps.expire import GC_ENABLED, collects_garbage
@@ -20,6 +19,7 @@ from rookery.maintain.steps.removal import empty, remove, trash_of
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, Subject, TableView
 from rookery.maintain.steps.verify import nothing_missing
 from rookery.model import StorageError, UsageError
+from rookery.model.report import counted
 from rookery.sidecar import Store
 from rookery.sidecar.store import FOLDER_SUFFIX
 from rookery.spark.procedures import Moment, call

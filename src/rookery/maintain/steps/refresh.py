@@ -10,7 +10,6 @@ from rookery.collect.declare import declare, declared_on
 from rookery.collect.statistics import is_registered
 from rookery.maintain.facts.engine_visibility import engine_visibility
 from rookery.maintain.facts.reasons import reasons
-from rookery.maintain.formatting import counted
 from rookery.maintain.policies.policy import WantedIndex
 from rookery.maintain.policies.queried import queried_columns
 from rookery.maintain.steps.compact import NAME as COMPACT
@@ -19,6 +18,7 @@ from rookery.maintain.steps.rewrite_manifests import NAME as MANIFESTS
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
 from rookery.maintain.survey import Survey
 from rookery.model import UsageError, column_named
+from rookery.model.report import counted
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.tables.iceberg.java_errors import ConflictError
 

@@ -8,12 +8,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.maintain.facts.layout import LARGE_SHARE, SMALL_SHARE, number_of
-from rookery.maintain.formatting import counted
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.packing import Sizes, chosen
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import POSITION, PUFFIN, Survey, delete_groups
+from rookery.model.report import counted
 from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import call
 

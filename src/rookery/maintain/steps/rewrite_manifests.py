@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from rookery.maintain.facts.layout import MANIFEST_SIZE, MANIFEST_SIZE_PROPERTY, number_of
-from rookery.maintain.formatting import counted
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.model import in_bytes
+from rookery.model.report import counted
 from rookery.spark.procedures import call
 from rookery.tables.iceberg.manifest_list import Manifest
 

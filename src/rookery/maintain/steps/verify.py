@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.io import shown
 from rookery.io.identity import Listing
-from rookery.maintain.formatting import counted
 from rookery.maintain.policies.policy import Verify
 from rookery.maintain.steps.deletable import list_table, still_absent
 from rookery.maintain.steps.reachable_files import named
 from rookery.maintain.steps.step import Plan, Ran, TableView, VerificationError
 from rookery.model import Snapshot, TableName
+from rookery.model.report import counted
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.java_errors import translate_java_error
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from rookery.cli.tables import table
+from rookery.cli.sheets import table
 
 HEADER = ("table", "freshness", "score", "files", "what is below its policy")
 ROWS = [

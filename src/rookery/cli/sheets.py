@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: text is wrapped; where that is not enough, columns go below each other."""
+"""Reports on a terminal: text is wrapped; where that is not enough, columns go below each other."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rookery.cli.render import visible
+from rookery.cli.console import visible
+from rookery.model import Report, Sheet
 
 _LEAST = 24  # columns of a terminal for text that is wrapped
 _GAP = 2
+_STYLES = {"✓": "green", "·": "yellow", "✗": "bold red"}  # of checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +28,19 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Draw it in the width that there is."""
-        natural = [_GAP + max(map(cell_len, column)) for column in zip(self.header, *self.rows, strict=True)]
+        lines = [self.header, *self.rows] if self.header else self.rows
+        natural = [_GAP + max(map(cell_len, column)) for column in zip(*lines, strict=True)]
         for part in fitted(natural, self.right, options.max_width):
             yield self._part(part)
 
     def _part(self, widths: dict[int, int]) -> Table:
-        table = Table(box=None, padding=(0, _GAP, 0, 0), header_style="dim")
+        table = Table(box=None, padding=(0, _GAP, 0, 0), header_style="dim", show_header=bool(self.header))
         for number, width in widths.items():
             side = "right" if number in self.right else "left"
-            table.add_column(self.header[number], justify=side, width=width - _GAP, overflow="fold")  # type: ignore[arg-type]
+            name = self.header[number] if self.header else ""
+            table.add_column(name, justify=side, width=width - _GAP, overflow="fold")  # type: ignore[arg-type]
         for row in self.rows:
-            table.add_row(*(Text(row[number]) for number in widths))
+            table.add_row(*(Text(row[number], _STYLES.get(row[number], "")) for number in widths))
         return table
 
 
@@ -78,3 +82,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Collectio
     """Return a table of texts from outside, with their control characters made visible."""
     shown = [[visible(cell) for cell in row] for row in rows]
     return FittedTable([visible(name) for name in header], shown, right)
+
+
+def as_text(report: Report) -> RenderableType:
+    """Return the sheets of a report, one below the other."""
+    return Group(*(part for sheet in report.sheets() for part in _sheet(sheet)))
+
+
+def _sheet(sheet: Sheet) -> Iterator[RenderableType]:
+    if sheet.title:
+        yield Text(visible(sheet.title), "bold")
+    if sheet.header or sheet.rows:
+        yield table(sheet.header, sheet.rows, sheet.right)
+    yield from (Text(visible(note), "dim") for note in sheet.notes)

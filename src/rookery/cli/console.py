@@ -1,0 +1,46 @@
+"""The consoles: data on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Literal, TextIO
+
+from rich.console import Console
+from rich.markup import escape
+
+WIDE = 1 << 16  # columns of what goes to a pipe, so that nothing is folded or cut there
+_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+
+
+def out() -> Console:
+    """The console for data. Colour goes only to terminals, and not where `NO_COLOR` is set."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE
+    return _console(sys.stdout, width, soft_wrap=width is not None)
+
+
+def talk() -> Console:
+    """The console for everything that is not data."""
+    return _console(sys.stderr, None, soft_wrap=True)
+
+
+def _console(file: TextIO, width: int | None, *, soft_wrap: bool) -> Console:
+    # Rich takes NO_COLOR for colours alone; bold and dim are escape codes as well.
+    colors: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(
+        file=file, width=width, color_system=colors, highlight=False, emoji=False, soft_wrap=soft_wrap
+    )
+
+
+def visible(text: str) -> str:
+    """Make control characters visible: what a file says must not steer a terminal.
+
+    >>> visible("a\\x1b[31m\\nb")
+    'a\\\\x1b[31m\\\\x0ab'
+    """
+    return text.translate(_VISIBLE)
+
+
+def plain(text: str) -> str:
+    """Return a text from outside as markup that shows it as it is."""
+    return escape(visible(text))
