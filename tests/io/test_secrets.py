@@ -16,8 +16,8 @@ from rookery.io import (
     open_source,
     scheme_of,
     shown,
-    without_secrets,
 )
+from rookery.io.redaction import redact
 from rookery.model import StorageError, UsageError
 from tests.io.conformance import assert_silent_about, fill
 from tests.io.conftest import KEY_ID, SECRET
@@ -124,8 +124,8 @@ def test_shown(location: str, expected: str) -> None:
         ("plain words", "/tmp/a", "plain words"),
     ],
 )
-def test_without_secrets(text: str, location: str, expected: str) -> None:
-    assert without_secrets(text, location) == expected
+def test_what_is_quoted_of_a_location(text: str, location: str, expected: str) -> None:
+    assert redact(text, location=location) == expected
 
 
 _WORD = st.text("abcdefghXYZ0123", min_size=4, max_size=12).map("s3cr3t".__add__)
@@ -135,7 +135,7 @@ _WORD = st.text("abcdefghXYZ0123", min_size=4, max_size=12).map("s3cr3t".__add__
 def test_no_form_of_a_secret_is_shown(user: str, password: str, signature: str) -> None:
     location = f"https://{user}:{password}@host/a?sig={signature}"
     text = f"GET {location}: {password} {signature} {user}:{password}"
-    for result in (shown(location), without_secrets(text, location)):
+    for result in (shown(location), redact(text, location=location)):
         assert password not in result
         assert signature not in result
 

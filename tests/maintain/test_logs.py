@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.maintain.formatting import one_line
+from rookery.io.redaction import one_line
 from rookery.maintain.runs.logs import LogFormat, logging_to
 
 LOG = logging.getLogger("rookery.maintain.test")

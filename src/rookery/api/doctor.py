@@ -15,10 +15,11 @@ from typing import TypeVar
 from rookery.api.lake import Lake
 from rookery.io import STORE_HINT, shown
 from rookery.io.file_io import file_io
+from rookery.io.redaction import redact
 from rookery.model import CatalogError, Check, Outcome, Report, RookeryError, Sheet, UsageError, findings
 from rookery.model.check import check_sheet
 from rookery.spark import find_java, hidden_stores, spark_catalog
-from rookery.tables import configured, redact, resolve
+from rookery.tables import configured, resolve
 
 T = TypeVar("T")
 _SECONDS = 20.0  # that a catalog or a store is waited for

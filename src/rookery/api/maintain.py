@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rookery.api.lake import ALL, Lake, connect, is_pattern
 from rookery.api.watch import check_catalog, leases_of
 from rookery.io import local_path, scheme_of
-from rookery.maintain.formatting import one_line
+from rookery.io.redaction import one_line
 from rookery.maintain.pipeline import maintain_table, refuse, steps_named
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy import Policy

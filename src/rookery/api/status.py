@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from rookery.api.lake import ALL, Lake
 from rookery.api.status_sheets import details_of, overview, parts_of
-from rookery.maintain.formatting import one_line
+from rookery.io.redaction import one_line
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.runs.history import Tally

@@ -132,13 +132,9 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
         ("manifests", f"{manifests}, {in_bytes(lies.manifest_bytes)}; {lies.small_manifests:,} small"),
         ("snapshots", f"{lies.snapshots:,} since {_when(lies.oldest_ms)}; {old}; {refs}"),
     ]
-    lines += [
-        (
-            kind.kind,
-            f"{counted(kind.files, 'file')}, {in_bytes(kind.bytes)}, {counted(kind.rows, 'row')} ({kind.share:.1%})",
-        )
-        for kind in lies.deletes
-    ]
+    for kind in lies.deletes:
+        files, rows = counted(kind.files, "file"), counted(kind.rows, "row")
+        lines.append((kind.kind, f"{files}, {in_bytes(kind.bytes)}, {rows} ({kind.share:.1%})"))
     if lies.dangling_deletes:
         lines.append(("dangling", f"{lies.dangling_deletes:,} deletes apply to no data"))
     if lies.sort is not None:

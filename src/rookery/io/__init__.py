@@ -2,7 +2,7 @@
 
 from rookery.io.file import SourceFile
 from rookery.io.listing import Listed, list_folder
-from rookery.io.location import STORE_HINT, local_path, scheme_of, shown, without_secrets
+from rookery.io.location import STORE_HINT, local_path, scheme_of, shown
 from rookery.io.open import Readable, Writable, create_sink, list_files, open_source
 from rookery.io.renewal import RenewableProperties
 from rookery.io.reopening import ReopeningSource
@@ -33,5 +33,4 @@ __all__ = [
     "open_source",
     "scheme_of",
     "shown",
-    "without_secrets",
 ]

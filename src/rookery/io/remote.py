@@ -17,7 +17,8 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from rookery.io.file_io import LocationFileIO, file_io
 from rookery.io.listing import Listed
-from rookery.io.location import STORE_HINT, scheme_of, shown, without_secrets
+from rookery.io.location import STORE_HINT, scheme_of, shown
+from rookery.io.redaction import redact
 from rookery.io.renewal import RenewableProperties, RenewingSource, renewing
 from rookery.io.s3 import S3Source, s3_object
 from rookery.io.sink import SpooledSink
@@ -43,7 +44,7 @@ def _said_plainly(location: str, deed: str) -> Iterator[None]:
             f"{shown(location)}: {error}", hint="install the package that reads this kind of URL"
         ) from error
     except Exception as error:
-        reason = without_secrets(" ".join(str(error).split()), location) or type(error).__name__
+        reason = redact(" ".join(str(error).split()), location=location) or type(error).__name__
         raise StorageError(
             f"{shown(location)}: cannot be {deed}: {reason}",
             hint=STORE_HINT,

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from rookery.io.redaction import one_line
 from rookery.maintain.facts.layout import sizes_of
-from rookery.maintain.formatting import one_line
 from rookery.maintain.policies.choosing import risky
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.times import show_quiet_hours

@@ -11,8 +11,9 @@ from urllib.parse import unquote, urlsplit
 from pyiceberg.catalog import CatalogType
 
 from rookery.io import scheme_of
+from rookery.io.redaction import redact
 from rookery.model import CatalogError
-from rookery.tables import CatalogConfig, open_catalog, redact, sqlite_path
+from rookery.tables import CatalogConfig, open_catalog, sqlite_path
 from rookery.tables.catalogs import reason_of, table_locations
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from rookery.io.redaction import is_secret, redact
 from rookery.spark.catalogs import SparkCatalog
-from rookery.tables import home, is_secret, redact
+from rookery.tables import home
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 LOCAL = "local[*]"

@@ -12,7 +12,6 @@ from rookery.tables.catalogs import (
     resolve_table,
     sqlite_path,
 )
-from rookery.tables.secrets import is_secret, redact
 
 __all__ = [
     "EMBEDDED_NAME",
@@ -20,10 +19,8 @@ __all__ = [
     "configured",
     "embedded",
     "home",
-    "is_secret",
     "load_table",
     "open_catalog",
-    "redact",
     "resolve",
     "resolve_table",
     "sqlite_path",

@@ -16,8 +16,8 @@ from pyiceberg.utils.config import DEFAULT, Config
 
 from rookery.io import RenewableProperties
 from rookery.io.location import FILE_IO
+from rookery.io.redaction import redact
 from rookery.model import CatalogError, RookeryError, TableName, UsageError
-from rookery.tables.secrets import redact
 
 EMBEDDED_NAME = "lake"
 HOME_VARIABLE = "ROOKERY_HOME"

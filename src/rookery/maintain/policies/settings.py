@@ -12,6 +12,7 @@ from typing import Any
 
 from rookery.io import local_path, scheme_of
 from rookery.io import shown as shown_location
+from rookery.io.redaction import redact
 from rookery.maintain.policies.policy import DEFAULT, FROM_QUERIES, Policy, Strategy, Verify, WantedIndex
 from rookery.maintain.policies.times import (
     parse_duration,
@@ -22,7 +23,6 @@ from rookery.maintain.policies.times import (
     show_schedule,
 )
 from rookery.model import UsageError
-from rookery.tables import redact
 
 LEAST_ORPHAN_AGE = timedelta(hours=24)  # Iceberg's own procedure refuses less
 _INDEX = re.compile(r"(\w+)\s*\(\s*(.*?)\s*\)")

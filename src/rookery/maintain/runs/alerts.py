@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from rookery.maintain.formatting import one_line
+from rookery.io.redaction import one_line
 from rookery.model import UsageError
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, MetaData, create_engine, event, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from rookery.maintain.formatting import one_line
+from rookery.io.redaction import one_line
 from rookery.model import CatalogError, UsageError
 from rookery.tables import home
 

@@ -30,7 +30,7 @@ from sqlalchemy import (
     update,
 )
 
-from rookery.maintain.formatting import one_line
+from rookery.io.redaction import one_line
 from rookery.maintain.runs.database import history_url, make_tables, open_engine, translate_db_errors
 from rookery.maintain.runs.processes import is_gone, machine
 from rookery.maintain.steps.step import Outcome, StepReport

@@ -13,7 +13,7 @@ from typing import TextIO
 
 import msgspec
 
-from rookery.maintain.formatting import one_line
+from rookery.io.redaction import one_line
 
 ROOT = "rookery"
 _FIELDS = ("table", "step", "run", "cause", "outcome", "seconds", "files", "bytes", "error", "breaches")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
+from rookery.io.redaction import one_line
 from rookery.maintain.facts.staleness import Freshness
-from rookery.maintain.formatting import one_line
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.times import is_due, show_duration, show_schedule
 from rookery.maintain.runs.alerts import Alert, Alerts

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from pyiceberg.io import FileIO
 
-from rookery.io import STORE_HINT, open_source, scheme_of, shown, without_secrets
+from rookery.io import STORE_HINT, open_source, scheme_of, shown
+from rookery.io.redaction import redact
 from rookery.model import FormatError, MissingFileError, RookeryError, StorageError
 
 GONE_HINT = "has the table been dropped, or the snapshot expired, during the run?"
@@ -31,7 +32,7 @@ def readable(path: str) -> Iterator[None]:
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise StorageError(
-            f"{shown(path)}: cannot be read: {without_secrets(reason, path)}", hint=STORE_HINT
+            f"{shown(path)}: cannot be read: {redact(reason, location=path)}", hint=STORE_HINT
         ) from error
 
 

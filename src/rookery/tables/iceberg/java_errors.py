@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rookery.io.redaction import redact
 from rookery.model import CatalogError, MachineError, RookeryError, StorageError, UsageError
 from rookery.model.interrupts import check_interrupted
-from rookery.tables.secrets import redact
 
 _MOST_CAUSES = 32
 _CONFLICTS = ("CommitFailedException", "RetryableValidationException")
