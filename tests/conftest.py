@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 import rookery
 from rookery.api.lake import Lake
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 collect_ignore = ["trino"]  # needs a server that make test-trino fetches, and is named to be collected
+
+
+settings.register_profile("rookery", deadline=None)  # how long an example takes is the machine's matter
+settings.load_profile("rookery")
 
 
 def pytest_configure() -> None:

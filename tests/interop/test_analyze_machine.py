@@ -30,7 +30,6 @@ few = settings(
     max_examples=5,
     stateful_step_count=8,
     derandomize=True,
-    deadline=None,
     database=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -49,7 +49,7 @@ any_text = st.text(max_size=12)
 # Jackson writes the escapes of control characters with upper-case hexadecimal digits, msgspec with lower.
 printable = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=12)
 codecs = st.sampled_from(["none", "zstd"])
-few = settings(max_examples=30, deadline=None)
+few = settings(max_examples=30)
 
 
 def write(

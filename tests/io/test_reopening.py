@@ -30,7 +30,7 @@ def _source(
     )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(RANGE, min_size=1, max_size=8))
 def test_any_ranges(s3_server: S3Server, location: str, ranges: list[tuple[int, int]]) -> None:
     source = _source(s3_server, location)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.maintain.facts.drift import (
@@ -27,7 +27,6 @@ from rookery.model import Field
 from rookery.prune.bounds import Bounds
 from rookery.prune.canonical import form_of
 
-unhurried = settings(deadline=None)  # a busy machine is no find
 WHOLE = st.integers(-30, 30)
 EDGES = st.sampled_from([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1])
 FLOATS = st.sampled_from([-0.0, 0.0, math.nan, 1.5, -2.5, 3.0, math.inf, -math.inf, 1e-300])
@@ -111,7 +110,6 @@ def distinct(found: list[File], which: Callable[[File], bool]) -> set[Any]:
 cases = st.sampled_from(sorted(VALUES)).flatmap(lambda kind: st.tuples(st.just(kind), files(kind)))
 
 
-@unhurried
 @given(cases)
 def test_what_is_certainly_new_is_new(case: tuple[str, list[File]]) -> None:
     kind, found = case
@@ -121,7 +119,6 @@ def test_what_is_certainly_new_is_new(case: tuple[str, list[File]]) -> None:
     assert told <= len(brought)
 
 
-@unhurried
 @given(files("int"))
 def test_certainly_new_are_the_heaps_that_touch_nothing_known(found: list[File]) -> None:
     bounds = bounds_of("int", found)
@@ -143,7 +140,6 @@ def test_certainly_new_are_the_heaps_that_touch_nothing_known(found: list[File])
     assert _certainly_new(bounds, ~known, known) == (0 if blind else apart)
 
 
-@unhurried
 @given(cases, st.integers(1, 100))
 def test_no_more_is_new_than_is_said(case: tuple[str, list[File]], number: int) -> None:
     kind, found = case
@@ -155,7 +151,6 @@ def test_no_more_is_new_than_is_said(case: tuple[str, list[File]], number: int) 
     assert len(distinct(found, lambda file: not file.known)) <= told <= filled[new].sum()
 
 
-@unhurried
 @given(st.lists(st.tuples(WHOLE, st.integers(0, 12)), min_size=1, max_size=8))
 def test_the_union_of_spans(spans: list[tuple[int, int]]) -> None:
     low = np.array([start for start, _ in spans])
@@ -165,7 +160,6 @@ def test_the_union_of_spans(spans: list[tuple[int, int]]) -> None:
     assert _width(low, high).tolist() == [length + 1 for _, length in spans]
 
 
-@unhurried
 @given(st.lists(st.tuples(EDGES, EDGES).map(sorted), min_size=1, max_size=5))
 def test_spans_at_the_edges_of_their_type(spans: list[list[int]]) -> None:
     reach, total = None, 0

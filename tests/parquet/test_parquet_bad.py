@@ -141,7 +141,7 @@ def test_bytes_cut_from_the_middle(make: Callable[[str], bytes], reader: Reader,
             reader.survives(data[:at] + data[at + gap :])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=200))
 def test_any_footer(tmp_path_factory: pytest.TempPathFactory, footer: bytes) -> None:
     reader = Reader(tmp_path_factory.getbasetemp() / "any.parquet")

@@ -228,7 +228,7 @@ def test_a_source_is_let_go(tmp_path: Path) -> None:
 # -- rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 1_000), max_size=12, unique=True))
 def test_any_ranges(edges: list[int]) -> None:
     edges = sorted(edges)[: len(edges) // 2 * 2]

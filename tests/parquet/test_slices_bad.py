@@ -112,7 +112,7 @@ def test_bytes_of_the_pages(form: str) -> None:
     assert False in {survives(bad) for bad in flips(data, 4, footer_start(data), 250)}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=80), st.binary(max_size=80))
 def test_any_page_index(offsets: bytes, columns: bytes) -> None:
     chunk = replace(

@@ -36,7 +36,6 @@ def fails(codec: str, frame: bytes, limit: int = MIB) -> PuffinError:
 
 
 @given(codec=st.sampled_from([None, "none", "zstd", "lz4"]), data=PAYLOADS)
-@settings(deadline=None)
 def test_round_trip(codec: str | None, data: bytes) -> None:
     stored = codecs.compress(codec, data, PLACE)
     assert codecs.decompress(None if codec == "none" else codec, stored, PLACE, MIB) == data
@@ -44,7 +43,7 @@ def test_round_trip(codec: str | None, data: bytes) -> None:
 
 @both
 @given(data=PAYLOADS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_frames_say_their_content_size(codec: str, data: bytes) -> None:
     frame = codecs.compress(codec, data, PLACE)
     assert codecs.CODECS[codec].content_size(frame) == len(data)
@@ -52,7 +51,7 @@ def test_frames_say_their_content_size(codec: str, data: bytes) -> None:
 
 @both
 @given(data=PAYLOADS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_frames_of_unstated_size_are_read(codec: str, data: bytes) -> None:
     frame = UNSIZED[codec](data)
     # zstd cannot leave the size of an empty frame out.

@@ -52,7 +52,7 @@ def described(blob: BlobMetadata) -> tuple[object, ...]:
 
 
 @given(blobs=st.lists(BLOBS, max_size=5), codec=st.sampled_from([KEEP, "none", "zstd", "lz4"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_copy_says_the_same(blobs: list[Blob], codec: str) -> None:
     original = open_puffin(puffin(*blobs))
     copy = copied(puffin(*blobs), codec=codec)
@@ -64,7 +64,7 @@ def test_a_copy_says_the_same(blobs: list[Blob], codec: str) -> None:
 
 
 @given(blobs=st.lists(BLOBS, max_size=5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_keeping_keeps_every_byte(blobs: list[Blob]) -> None:
     data = puffin(*blobs)
     assert stored(copied(data)) == stored(open_puffin(data))

@@ -46,7 +46,7 @@ def fails(payload: bytes, cardinality: int | None = None) -> DeletionVectorError
 
 
 @given(positions=POSITIONS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_round_trip(positions: set[int]) -> None:
     made = vector(positions)
     payload = made.encode()
@@ -59,7 +59,7 @@ def test_round_trip(positions: set[int]) -> None:
 
 
 @given(sets=st.lists(POSITIONS, max_size=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_merging_is_the_union_of_sets(sets: list[set[int]]) -> None:
     merged = DeletionVector.merge(map(vector, sets))
     assert merged.positions().tolist() == sorted(set().union(*sets))
@@ -94,7 +94,7 @@ def test_runs_make_it_small() -> None:
 
 
 @given(start=st.integers(0, 2**20) | st.integers(0, MAX_POSITION - 300_000), length=st.integers(0, 200_000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_range(start: int, length: int) -> None:
     made = DeletionVector.of_range(start, start + length)
     assert made.cardinality == length

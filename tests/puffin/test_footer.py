@@ -60,7 +60,7 @@ def test_the_codec_stands_between_length_and_properties() -> None:
 
 
 @given(file_extra=EXTRA, blob_extra=EXTRA)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_unknown_keys_are_kept(file_extra: dict[str, object], blob_extra: dict[str, object]) -> None:
     metadata = open_puffin(puffin(Blob("a", b"", extra=blob_extra), extra=file_extra)).metadata
     assert metadata.extra == file_extra
@@ -68,7 +68,7 @@ def test_unknown_keys_are_kept(file_extra: dict[str, object], blob_extra: dict[s
 
 
 @given(value=JSON)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_json_under_an_unknown_key_is_read(value: object) -> None:
     data = assemble({"blobs": [described(later=value)], "later": value})
     metadata = open_puffin(data).metadata

@@ -25,7 +25,7 @@ KIB = 1 << 10
     properties=PROPERTIES,
     extra=EXTRA,
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_was_written_is_read(
     blobs: list[Blob], codec: str, compress_footer: bool, properties: dict[str, str], extra: dict[str, object]
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
@@ -43,7 +43,6 @@ def serialized(bitmap: BitMap, runs: bool) -> bytes:
 
 
 @given(parts=PARTS, runs=st.booleans(), behind=st.binary(max_size=20))
-@settings(deadline=None)
 def test_the_size_of_any_bitmap(parts: list[set[int]], runs: bool, behind: bytes) -> None:
     data = serialized(BitMap(set().union(*parts)), runs)
     assert bitmap32_size(memoryview(data + behind)) == len(data)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.puffin import Blob
@@ -32,7 +32,6 @@ def said(declared: Declared, base: State | None = None) -> State:
 
 
 @given(st.lists(words, max_size=8), st.data())
-@settings(deadline=None)
 def test_the_last_word_counts(spoken: list[tuple[Index, bool]], data: st.DataObject) -> None:
     """Each is spoken on top of some earlier state, whose writer may not have seen all the others."""
     known = [Declared()]

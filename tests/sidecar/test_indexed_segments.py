@@ -29,7 +29,7 @@ from tests.sidecar.indexed import (
 )
 
 WORDS = ["a", "b", "c", None]
-few = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def make_file(number: int, rng: np.random.Generator, rows: int, **options: bool) -> File:

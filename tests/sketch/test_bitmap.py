@@ -23,7 +23,7 @@ from rookery.sketch.single_value import bitmap_value
 
 PLACE = Place("file", 100)
 NAN = float("nan")
-few = settings(deadline=None, max_examples=40)
+few = settings(max_examples=40)
 Column = list[int | None]
 
 

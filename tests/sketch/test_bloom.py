@@ -35,7 +35,7 @@ from rookery.sketch.value_hashes import bloom_hashes
 from rookery.sketch.values import add_arrow, plain_values
 from rookery.sketch.xxh64 import hash_word
 
-compiled = settings(deadline=None, max_examples=30)  # the first call of a kernel compiles it
+compiled = settings(max_examples=30)  # the first call of a kernel compiles it
 
 
 def of_longs(values: NDArray[np.int64], blocks: int) -> BloomFilter:

@@ -18,7 +18,7 @@ from rookery.sketch.bloom_matrix import MAX_HEADER_SIZE, BloomMatrix, MatrixHead
 
 PLACE = Place("file", 100)
 FPP = 0.01
-few = settings(deadline=None, max_examples=40)
+few = settings(max_examples=40)
 
 
 def random_filter(blocks: int, seed: int) -> BloomFilter:

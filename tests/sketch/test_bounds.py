@@ -53,7 +53,7 @@ def test_the_references_bounds_of_real_sketches(values: int, lg_k: int) -> None:
     samples=st.integers(0, 200),
     share=st.floats(1e-18, 1.0) | st.integers(1, MAX_THETA).map(lambda theta: theta / MAX_THETA),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_bounds_are_in_order(samples: int, share: float) -> None:
     before = None
     for deviations in (1, 2, 3):
@@ -66,7 +66,6 @@ def test_bounds_are_in_order(samples: int, share: float) -> None:
 
 
 @given(samples=st.integers(0, 150), exponent=st.integers(0, 40))
-@settings(deadline=None)
 def test_bounds_scale_with_a_small_share(samples: int, exponent: int) -> None:
     """Half the share speaks for twice the population: no rounding error may grow into the answer."""
     share = 2.0**-22

@@ -16,7 +16,6 @@ from rookery.sketch import MAX_THETA, K, ThetaSketch, union
 from rookery.sketch.kmv import ThetaBuilder
 from tests.sketch.murmur import murmur3_x64_128, theta_hash, theta_hashes
 
-compiled = settings(deadline=None)  # the first call of a kernel compiles it
 PADDING = 24  # more than the kernels ever load at once
 
 
@@ -82,7 +81,6 @@ def test_every_start(length: int) -> None:
         assert builder.result().hashes.tolist() == [theta_hash(value)]
 
 
-@compiled
 @given(st.lists(st.binary(max_size=64), max_size=30), st.integers(0, 7))
 @example([b""], 0)
 @example([b"\0", b"\0\0", b"\0" * 16], 3)
@@ -93,7 +91,6 @@ def test_byte_arrays_behind_their_lengths(values: list[bytes], offset: int) -> N
     assert builder.result().hashes.tolist() == theta_hashes(values)
 
 
-@compiled
 @given(st.lists(st.binary(max_size=64), max_size=30), st.sampled_from([np.int32, np.int64]), st.data())
 def test_byte_arrays_between_offsets(values: list[bytes], kind: type, data: st.DataObject) -> None:
     offsets = np.cumsum([0, *map(len, values)]).astype(kind)
@@ -105,7 +102,6 @@ def test_byte_arrays_between_offsets(values: list[bytes], kind: type, data: st.D
     assert builder.result().hashes.tolist() == theta_hashes(values[first:last])
 
 
-@compiled
 @given(st.lists(st.text(max_size=40), max_size=30))
 def test_strings_as_datasketches_has_them(values: list[str]) -> None:
     sketch = datasketches.update_theta_sketch()
@@ -120,7 +116,6 @@ def test_strings_as_datasketches_has_them(values: list[str]) -> None:
 # -- many values of one width
 
 
-@compiled
 @given(st.sampled_from([1, 2, 3, 4, 7, 8, 9, 12, 15, 16, 17, 33]), st.data())
 def test_fixed_widths(width: int, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.binary(min_size=width, max_size=width), max_size=20))
@@ -131,7 +126,6 @@ def test_fixed_widths(width: int, data: st.DataObject) -> None:
     assert builder.result().hashes.tolist() == theta_hashes(values)
 
 
-@compiled
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=40))
 def test_longs_as_datasketches_has_them(values: list[int]) -> None:
     sketch = datasketches.update_theta_sketch()
@@ -140,7 +134,6 @@ def test_longs_as_datasketches_has_them(values: list[int]) -> None:
     assert fixed([struct.pack("<q", value) for value in values], 8) == retained(sketch)
 
 
-@compiled
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=40), st.integers(0, 7))
 @example([-1, 0, 1, 2**31 - 1, -(2**31)], 0)
 def test_widened_integers_are_longs(values: list[int], offset: int) -> None:
@@ -182,7 +175,6 @@ def test_decimals_at_the_borders(width: int, order: str) -> None:
         assert builder.result().hashes.tolist() == theta_hashes(map(minimal, values))
 
 
-@compiled
 @given(st.integers(1, 16), st.booleans(), st.data())
 def test_decimals(width: int, little: bool, data: st.DataObject) -> None:
     limit = 1 << (8 * width - 1)
@@ -197,7 +189,6 @@ def test_decimals(width: int, little: bool, data: st.DataObject) -> None:
 # -- bad input
 
 
-@compiled
 @given(st.lists(st.binary(min_size=1, max_size=20), min_size=1, max_size=5), st.data())
 def test_torn_byte_arrays(values: list[bytes], data: st.DataObject) -> None:
     whole = b"".join(struct.pack("<I", len(value)) + value for value in values)

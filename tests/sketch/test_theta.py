@@ -8,7 +8,7 @@ from collections.abc import Callable
 import datasketches
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.model import Certainty, Estimate, Place
@@ -130,7 +130,6 @@ def test_they_read_what_we_write(shape: str) -> None:
     ordered=st.booleans(),
     compress=st.booleans(),
 )
-@settings(deadline=None)
 def test_any_values(values: list[int], p: float, ordered: bool, compress: bool) -> None:
     theirs = reference(values, p=p, ordered=ordered)
     ours = decode(theirs.serialize(compress=compress))
@@ -147,7 +146,6 @@ def sketches(draw: st.DrawFn) -> ThetaSketch:
 
 
 @given(ours=sketches())
-@settings(deadline=None)
 def test_any_hashes(ours: ThetaSketch) -> None:
     payload = ours.encode()
     assert decode(payload) == ours

@@ -48,7 +48,7 @@ TYPES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "decimal(38, 38)": (pa.decimal128(38, 38), st.integers(-(10**38) + 1, 10**38 - 1)),
 }
 types = pytest.mark.parametrize("kind", TYPES)
-compiled = settings(deadline=None, max_examples=40)
+compiled = settings(max_examples=40)
 
 
 def arrow(kind: str, value: Value) -> pa.Array:

@@ -174,7 +174,7 @@ PARTITION = [field(1000, "p", "int")]
 
 
 @pytest.mark.parametrize("reader", READERS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     entries=ENTRIES,
     null_first=st.booleans(),
@@ -450,7 +450,7 @@ MANY = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("codec", list(CODECS))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_damaged_bytes(reader: str, codec: str, data: st.DataObject) -> None:
     """Whatever happens to a file, it is read or refused in one of our own ways."""
