@@ -13,7 +13,7 @@ import pyarrow as pa
 from rookery.api.lake import Lake, connect
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy
 from rookery.maintain.runs.recording import Record
-from rookery.maintain.runs.watch import Seen, TableGoneError
+from rookery.maintain.runs.watch import Observed, TableGoneError
 from rookery.maintain.status import TableStatus, table_status
 from rookery.maintain.steps.step import Outcome, StepReport, TableRun
 from rookery.model import CatalogError, TableName
@@ -72,7 +72,7 @@ class SmallSite:
             if self.down >= 0:
                 raise CatalogError("catalog 'lake' does not answer")
 
-    def look(self, name: TableName) -> Seen:
+    def look(self, name: TableName) -> Observed:
         self._reach()
         if name.table not in self.breaches:
             raise TableGoneError(f"there is no table {name}")
@@ -81,9 +81,9 @@ class SmallSite:
         if self.stale:
             age = replace(age, freshness=type(age.freshness)("stale"))
         status = replace(self._template, table=str(name), breaches=left, statistics=age)
-        return Seen(name, name.table, self.policies.get(name.table, NO_ORPHANS), status)
+        return Observed(name, name.table, self.policies.get(name.table, NO_ORPHANS), status)
 
-    def maintain(self, seen: Seen, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+    def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
         with self._lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
@@ -93,7 +93,7 @@ class SmallSite:
             with self._lock:
                 self.at_once -= 1
 
-    def _run(self, seen: Seen, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+    def _run(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
         table = seen.name.table
         self.wanted[table] = seen.policy
         steps: list[StepReport] = []

@@ -85,7 +85,7 @@ def test_a_dry_run_changes_nothing(lake: Lake, namespace: str, rookery: Rookery)
     code, out, err = rookery("maintain", f"{namespace}.busy", "--dry-run")
     assert code == 0
     assert "6 files too small or too large" in out
-    assert "1 file needed by nothing" in out
+    assert "1 file unreferenced" in out
     assert f"lake.{namespace}.busy" in err
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 

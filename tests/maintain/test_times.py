@@ -43,7 +43,7 @@ class TestDurations:
         number, unit = text[:-1].removeprefix("-"), text[-1:]
         if number.isascii() and number.isdigit() and unit in tuple("smhdw"):
             return
-        with pytest.raises(UsageError, match="is no duration") as caught:
+        with pytest.raises(UsageError, match="is not a duration") as caught:
             parse_duration(text)
         assert "7d" in (caught.value.hint or "")
 
@@ -118,14 +118,14 @@ class TestSchedules:
     @pytest.mark.parametrize(
         ("text", "what"),
         [
-            ("0h", "longer than nothing"),
-            ("-6h", "longer than nothing"),
-            ("daily", "no duration"),
+            ("0h", "longer than zero"),
+            ("-6h", "longer than zero"),
+            ("daily", "not a duration"),
             ("* * * *", "five fields"),
             ("* * * * * *", "five fields"),
             ("61 * * * *", "bad minute"),
             ("* * 30 2 *", "bad day-of-month"),
-            ("0 0 29 2 1L/2", "no schedule"),
+            ("0 0 29 2 1L/2", "not a schedule"),
             ("a b c d e", "bad minute"),
         ],
     )
@@ -216,8 +216,8 @@ class TestQuietHours:
         ("text", "message", "hint"),
         [
             ("8-18", "is not a range of quiet hours", "22:00-06:00"),
-            ("25:00-26:00", "no clock shows", "22:00-06:00"),
-            ("08:00-08:00", "ends when it begins", "00:00-24:00"),
+            ("25:00-26:00", "does not exist", "22:00-06:00"),
+            ("08:00-08:00", "ends at its start", "00:00-24:00"),
             ("Mon-Foo 08:00-18:00", "no day of the week 'Foo'", "Mon, Tue"),
             ("08:00-18:00 Europe/Berln", "no time zone 'Europe/Berln'", "did you mean Europe/Berlin?"),
             ("08:00-18:00 europe/berlin", "no time zone", "did you mean Europe/Berlin?"),

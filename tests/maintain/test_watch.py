@@ -19,7 +19,7 @@ from rookery.maintain.policies.times import parse_quiet_hours
 from rookery.maintain.runs.alerts import Alert, Alerts
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.leases import Leases
-from rookery.maintain.runs.watch import Pace, Verdict, Watcher, hastened
+from rookery.maintain.runs.watch import Pace, Verdict, Watcher, stale_on_any_change
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps.orphans import NAME as ORPHANS
 from rookery.maintain.steps.step import Outcome
@@ -162,7 +162,7 @@ class TestOnce:
         assert verdicts(watcher) == {"a": Verdict.WITHIN}  # nothing has changed
         site.stale = True
         assert verdicts(watcher) == {"a": Verdict.DONE}
-        assert site.wanted["a"] == hastened(policy)
+        assert site.wanted["a"] == stale_on_any_change(policy)
         assert history.runs()[0].cause == "every 6h"
         assert verdicts(watcher) == {"a": Verdict.WITHIN}
         now[0] += 6 * 3600 + 1

@@ -294,7 +294,7 @@ class TestProgram:
     def test_a_port_that_is_taken(self, watching: subprocess.Popen[str], lake: Lake) -> None:
         assert watching.stderr is not None
         (port,) = re.findall(r"127\.0\.0\.1:(\d+)/metrics", json.loads(watching.stderr.readline())["message"])
-        with pytest.raises(MachineError, match="metrics cannot be offered"):
+        with pytest.raises(MachineError, match="metrics cannot be served"):
             watch(lake, metrics=("127.0.0.1", int(port)))
 
 

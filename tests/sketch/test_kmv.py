@@ -283,7 +283,7 @@ def test_repetitions_and_order_change_nothing() -> None:
         assert len(sketch.hashes) >= K
 
 
-@settings(compiled, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 4 * K), st.floats(0, 1))
 def test_a_theta_that_starts_low(count: int, share: float) -> None:
     theta = max(int(MAX_THETA * share), 1)
