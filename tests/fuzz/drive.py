@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rookery.api.blob_types import CHECKS
+from rookery.blobs import CHECKS
 from rookery.model import FormatError, Place, RookeryError
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, DeletionVector, Limits, open_puffin
 from rookery.puffin.verify import verify

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rookery.api.blob_types import CHECKS, SUMMARIES, Summary
+from rookery.blobs import CHECKS, KNOWN, Summary
 from rookery.model import Check, FormatError, UsageError, findings
 from rookery.puffin import (
     DEFAULT_LIMITS,
@@ -83,7 +83,7 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
     """Describe a file and decode the blobs of known types."""
     with open_puffin(file, properties=properties) as reader:
         blobs = tuple(reader.metadata.blobs)
-        known = [blob for blob in blobs if blob.type in SUMMARIES]
+        known = [blob for blob in blobs if blob.type in KNOWN]
         summaries = {  # by identity: empty blobs may share an offset
             id(blob): _summarize(reader, blob, stored) for blob, stored in reader.read_many_stored(known)
         }
@@ -104,7 +104,7 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
 def _summarize(reader: Reader, blob: BlobMetadata, stored: bytes) -> tuple[Summary | None, str | None]:
     try:
         payload = reader.decompress(blob, stored)
-        return SUMMARIES[blob.type](blob, payload, reader.source.name), None
+        return KNOWN[blob.type].summarize(blob, payload, reader.source.name), None
     except FormatError as error:  # one bad blob does not hide the others
         return None, str(error)
 

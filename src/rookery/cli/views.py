@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from rookery.api.blob_types import describe
 from rookery.api.puffin_files import BlobView, CopyReport, PuffinView, VerifyReport
 from rookery.cli.render import as_text, plain, visible
-from rookery.model import Check, Estimate, Outcome, findings
+from rookery.model import Check, Estimate, Outcome, describe, findings
 
 _MARKS = {Outcome.OK: ("✓", "green"), Outcome.NOTE: ("·", "yellow"), Outcome.FINDING: ("✗", "bold red")}
 

@@ -14,7 +14,7 @@ from rookery.model.errors import (
     StorageError,
     UsageError,
 )
-from rookery.model.estimate import Certainty, Estimate
+from rookery.model.estimate import Certainty, Estimate, describe
 from rookery.model.names import TableName, quote_part, split_name
 from rookery.model.predicate import (
     ALWAYS,
@@ -80,6 +80,7 @@ __all__ = [
     "all_of",
     "any_of",
     "column_named",
+    "describe",
     "findings",
     "in_bytes",
     "leaves_of",
