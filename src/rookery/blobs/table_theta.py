@@ -7,5 +7,5 @@ from rookery.blobs.blob_type import BlobType
 from rookery.sketch.blob_types import TABLE_THETA_V1
 
 BLOB_TYPE = BlobType(
-    TABLE_THETA_V1, "distinct values of a column, or of columns together", "joint-theta", theta.summarize
+    TABLE_THETA_V1, "distinct values of a column, or of columns together", "state", theta.summarize
 )
