@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadataV1, TableMetadataV2, TableMetadataV3, TableMetadataWrapper
-from pyiceberg.table.statistics import BlobMetadata, StatisticsFile
 
 _PLACE = "blob-metadata"  # as validation names it
 
@@ -23,16 +21,18 @@ def load_with_any_blob_type(catalog: Catalog, identifier: tuple[str, ...]) -> Ta
 
 def accept_any_blob_type() -> None:
     """Let PyIceberg take any text for the type of a blob, as the specification does; for this process."""
-    from pyiceberg.catalog.rest import TableResponse  # costs more to import than the rest of this
+    # Imported here, as only such tables need them: the models of metadata have no stable place.
+    from pyiceberg.catalog.rest import TableResponse
+    from pyiceberg.table import metadata, statistics
 
-    BlobMetadata.model_fields["type"].annotation = str
+    statistics.BlobMetadata.model_fields["type"].annotation = str
     for model in (
-        BlobMetadata,
-        StatisticsFile,
-        TableMetadataV1,
-        TableMetadataV2,
-        TableMetadataV3,
-        TableMetadataWrapper,
+        statistics.BlobMetadata,
+        statistics.StatisticsFile,
+        metadata.TableMetadataV1,
+        metadata.TableMetadataV2,
+        metadata.TableMetadataV3,
+        metadata.TableMetadataWrapper,
         TableResponse,
     ):
         model.model_rebuild(force=True)
