@@ -177,7 +177,7 @@ HLL_4, HLL_6, HLL_8 = (payload_of(50_000, 8, kind) for kind in Kind)
         (changed(LIST, FLAGS_OFFSET, Flag.COMPACT | Flag.EMPTY), 5, "an empty sketch"),
         (changed(LIST, MODE_OFFSET, 3), 7, "a mode and a kind"),
         (changed(LIST, MODE_OFFSET, 12), 7, "a mode and a kind"),
-        (changed(LIST, LEAST_OFFSET, 200), 0, "at most 7 coupons in a list"),
+        (changed(LIST, LEAST_OFFSET, 200), 0, "at most 7 coupons in a list"),  # or the library would abort
         (changed(LIST, LEAST_OFFSET, 6), 8, "6 numbers in 24 bytes"),
         (LIST + bytes(4), 8, "5 numbers in 20 bytes"),
         (LIST[:-1], 8, "5 numbers in 20 bytes"),
@@ -190,7 +190,7 @@ HLL_4, HLL_6, HLL_8 = (payload_of(50_000, 8, kind) for kind in Kind)
         (HLL_8[:39], 0, "at least 296 bytes"),
         (changed(HLL_8, LG_K_OFFSET, 21), 0, "at least 2097192 bytes"),
         (HLL_8 + b"x", 296, "0 numbers in 0 bytes"),
-        (changed(HLL_8, 36, 1), 8, "exceptions as HLL_8 has them"),  # with these the library would crash
+        (changed(HLL_8, 36, 1), 8, "exceptions as HLL_8 has them"),
         (changed(HLL_6, 36, 1), 8, "exceptions as HLL_6 has them"),
         (changed(HLL_4, 36, 255, 255, 255, 255), 8, "exceptions as HLL_4 has them"),
         (changed(HLL_8, REGISTERS_OFFSET, 64), 40, "registers up to 63"),
