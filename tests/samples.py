@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from datasketches import update_theta_sketch
+from datasketches import hll_sketch, update_theta_sketch
 
 from rookery.puffin import THETA_V1, Blob, DeletionVector, Writer
 
@@ -19,6 +19,13 @@ def theta_payload(values: int = 1000) -> bytes:
     for value in range(values):
         sketch.update(value)
     return bytes(sketch.compact().serialize())
+
+
+def hll_payload(values: int = 1000) -> bytes:
+    sketch = hll_sketch(12)
+    for value in range(values):
+        sketch.update(value)
+    return bytes(sketch.serialize_compact())
 
 
 def write_sample(path: Path, *, codec: str = "zstd", compress_footer: bool = False) -> Path:

@@ -8,19 +8,18 @@ import pyarrow as pa
 import pytest
 
 from rookery.api import puffin_files
-from rookery.api.blob_types import SUMMARIES
 from rookery.io import BytesSink
 from rookery.model import Estimate, FormatError, Outcome, StorageError, UsageError
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, Writer, open_puffin
-from rookery.sketch import blob_types
 from rookery.sketch.bitmap import BitmapBuilder
-from rookery.sketch.blob_types import BITMAP_V1, BLOOM_MATRIX_V1
+from rookery.sketch.blob_types import BITMAP_V1, BLOOM_MATRIX_V1, HLL_V1, TABLE_THETA_V1
 from rookery.sketch.bloom import BLOCK_SIZE, BloomFilter
 from rookery.sketch.bloom_matrix import BloomMatrix
 from tests.samples import (
     DATA_FILE,
     UNKNOWN_PAYLOAD,
     UNKNOWN_TYPE,
+    hll_payload,
     theta_payload,
     write_sample,
     write_with_bad_blob,
@@ -65,9 +64,48 @@ def test_inspect_indexes(tmp_path: Path) -> None:
     assert bloom == {"files": 2, "covered": 1, "blocks": 4, "false_positive_rate": 0.01}
 
 
-def test_every_blob_type_of_ours_has_a_summary() -> None:
-    ours = {value for name, value in vars(blob_types).items() if name.endswith("_V1")}
-    assert ours <= SUMMARIES.keys()
+@pytest.mark.parametrize(
+    ("values", "mode", "ndv"), [(0, "LIST", 0), (5, "LIST", 5), (300, "SET", 300), (20_000, "HLL", 20_000)]
+)
+def test_inspect_and_verify_hll(tmp_path: Path, values: int, mode: str, ndv: int) -> None:
+    payload = hll_payload(values)
+    path = tmp_path / "hll.puffin"
+    with Writer(path) as writer:
+        writer.add(Blob(HLL_V1, payload, (1,), 7, 1))
+        writer.add(Blob(HLL_V1, payload[:-1], (1,), 7, 1))
+    good, bad = puffin_files.inspect(path).blobs
+    assert good.summary is not None
+    estimate = good.summary["ndv"]
+    assert isinstance(estimate, Estimate)
+    assert estimate.low <= ndv <= estimate.high
+    assert {**good.summary, "ndv": 0} == {"ndv": 0, "registers": 4096, "kind": "HLL_8", "mode": mode}
+    assert bad.problem is not None
+    assert bad.problem.startswith(f"{path}, byte ")
+    rules = [
+        (check.subject, check.outcome)
+        for check in puffin_files.verify(path).checks
+        if check.rule == "an HLL sketch"
+    ]
+    assert rules == [("blob 0", Outcome.OK), ("blob 1", Outcome.FINDING)]
+
+
+@pytest.mark.parametrize(("stated", "kept"), [("50000", False), ("51674", True), ("many", False)])
+def test_verify_ndv_of_hll(tmp_path: Path, stated: str, kept: bool) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.add(Blob(HLL_V1, hll_payload(50_000), (1,), 7, 1, properties={"ndv": stated}))
+    assert puffin_files.verify(tmp_path / "a").has_findings is not kept
+
+
+def test_verify_decodes_blobs_of_ours(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a") as writer:
+        writer.add(Blob(TABLE_THETA_V1, theta_payload(), (1,), 7, 1))
+        writer.add(Blob(TABLE_THETA_V1, b"nothing of the kind", (1,), 7, 1))
+    checks = [
+        check
+        for check in puffin_files.verify(tmp_path / "a").checks
+        if check.rule == "payload can be decoded"
+    ]
+    assert [check.outcome for check in checks] == [Outcome.OK, Outcome.FINDING]
 
 
 def test_inspect_bytes_and_a_compressed_footer(tmp_path: Path) -> None:

@@ -9,8 +9,16 @@ import pytest
 
 from rookery.cli.app import run
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, Writer, open_puffin
+from rookery.sketch.blob_types import HLL_V1
 from tests.cli.conftest import Rookery
-from tests.samples import DATA_FILE, UNKNOWN_PAYLOAD, UNKNOWN_TYPE, write_sample, write_with_bad_blob
+from tests.samples import (
+    DATA_FILE,
+    UNKNOWN_PAYLOAD,
+    UNKNOWN_TYPE,
+    hll_payload,
+    write_sample,
+    write_with_bad_blob,
+)
 
 
 class TestInspect:
@@ -55,6 +63,17 @@ class TestInspect:
         assert view["blobs"][1]["summary"]["data_file"] == DATA_FILE
         assert view["blobs"][2]["metadata"]["fields"] == [1, 2]
         assert view["blobs"][2]["summary"] is None
+
+    def test_hll(self, rookery: Rookery, tmp_path: Path) -> None:
+        path = tmp_path / "hll.puffin"
+        with Writer(path) as writer:
+            writer.add(Blob(HLL_V1, hll_payload(300), (7,), 11, 3, properties={"ndv": "300"}))
+        code, out, err = rookery("puffin", "inspect", path)
+        assert (code, err) == (0, "")
+        assert "ndv about 300, between 300 and 300" in out
+        assert "registers 4,096 · kind HLL_8 · mode SET" in out
+        assert "snapshot 11" in out
+        assert rookery("puffin", "verify", path)[0] == 0
 
     def test_compressed_footer(self, rookery: Rookery, tmp_path: Path) -> None:
         path = write_sample(tmp_path / "lz4.puffin", compress_footer=True)

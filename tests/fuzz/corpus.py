@@ -12,6 +12,7 @@ from pyroaring import BitMap
 
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, DeletionVector, open_puffin
 from rookery.puffin.layout import Flag
+from rookery.sketch.blob_types import HLL_V1
 from tests.puffin.builders import (
     assemble,
     bitmap32,
@@ -62,7 +63,7 @@ class Seed:
 
 
 def seeds() -> tuple[Seed, ...]:
-    return tuple(map(Seed.of, (*_plain_files(), *_sketches(), *_vectors())))
+    return tuple(map(Seed.of, (*_plain_files(), *_sketches(), *_hll_sketches(), *_vectors())))
 
 
 def _plain_files() -> tuple[bytes, ...]:
@@ -108,6 +109,30 @@ def _sketches() -> tuple[bytes, ...]:
         )
         for forms in made
         for codec in ("none", "lz4")
+    )
+
+
+def _hll_sketches() -> tuple[bytes, ...]:
+    """Each kind in each mode, compact and updatable; the last counts fill registers that four bits lack."""
+
+    def forms(lg_k: int, kind: datasketches.tgt_hll_type, count: int) -> tuple[bytes, bytes]:
+        sketch = datasketches.hll_sketch(lg_k, kind)
+        for value in range(count):
+            sketch.update(value)
+        return sketch.serialize_compact(), sketch.serialize_updatable()
+
+    kinds = list(datasketches.tgt_hll_type)
+    shapes = [(12, 0), (12, 5), (8, 20), (4, 300), (11, 20_000)]
+    return tuple(
+        puffin(
+            *(
+                Blob(HLL_V1, payload, (1,), properties={"ndv": str(count)}, codec=codec)
+                for kind in kinds
+                for payload in forms(lg_k, kind, count)
+            )
+        )
+        for lg_k, count in shapes
+        for codec in ("none", "zstd")
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rookery.api.blob_types import CHECKS
+from rookery.blobs import CHECKS
 from rookery.io import BytesSource
 from rookery.model import FormatError, Place, RookeryError
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, DeletionVector, Limits, open_puffin
 from rookery.puffin.verify import verify
-from rookery.sketch import ThetaSketch
+from rookery.sketch import HllSketch, ThetaSketch
+from rookery.sketch.blob_types import HLL_V1
 
 NAME = "fuzz.puffin"
 LIMITS = Limits(footer=64 << 10, blob=64 << 10)
@@ -40,6 +41,10 @@ def drive(data: bytes, thorough: bool) -> set[str]:
             elif blob.type == THETA_V1:
                 sketch = ThetaSketch.decode(payload, place=Place(NAME, blob.offset))
                 estimate = sketch.estimate()
+                _check(estimate.low <= estimate.value <= estimate.high, "bounds in order")
+            elif blob.type == HLL_V1:
+                counted = HllSketch.decode(payload, place=Place(NAME, blob.offset))
+                estimate = counted.merge(counted).estimate()
                 _check(estimate.low <= estimate.value <= estimate.high, "bounds in order")
         except RookeryError as error:
             outcomes.add(site(error))

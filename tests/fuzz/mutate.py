@@ -29,6 +29,7 @@ _EDGES = sorted(
 _JSON_VALUES: tuple[Any, ...] = (
     *(sign * edge for edge in _EDGES for sign in (1, -1)),
     *(None, True, 0.5, "", "zstd", "lz4", "none", "deletion-vector-v1", "apache-datasketches-theta-v1"),
+    "apache-datasketches-hll-v1",
     *([], {}, [1, 2], [[]], {"a": 1}, {"cardinality": "1", "referenced-data-file": "x"}, "\x00", "ü"),
 )
 

@@ -36,6 +36,18 @@ class JavaSketch:
     compressed: bytes
 
 
+@dataclass(frozen=True)
+class JavaHll:
+    """What Java says of an HLL sketch."""
+
+    estimate: float
+    bounds: Mapping[int, tuple[float, float]]
+    lg_k: int
+    kind: str
+    compact: bytes
+    updatable: bytes
+
+
 class IcebergJava:
     """The Java library of the running session."""
 
@@ -161,6 +173,29 @@ class IcebergJava:
             {d: (sketch.getLowerBound(d), sketch.getUpperBound(d)) for d in (1, 2, 3)},
             bytes(sketch.toByteArray()),
             bytes(sketch.toByteArrayCompressed()),
+        )
+
+    # -- HLL sketches, of the DataSketches that Spark ships: Iceberg's copy has none
+
+    def hll(self, *payloads: bytes, lg_k: int = 21, kind: str | None = None) -> JavaHll:
+        """Decode an HLL sketch, or the union of several, as one of *kind*; none says the first one's."""
+        hll = self._jvm.org.apache.datasketches.hll
+        sketches = [hll.HllSketch.heapify(payload) for payload in payloads]
+        sketch = sketches[0]
+        target = hll.TgtHllType.valueOf(kind or sketch.getTgtHllType().name())
+        if len(sketches) > 1:
+            union = hll.Union(lg_k)
+            for each in sketches:
+                union.update(each)
+            sketch = union.getResult(target)
+        sketch = sketch.copyAs(target)
+        return JavaHll(
+            sketch.getEstimate(),
+            {d: (sketch.getLowerBound(d), sketch.getUpperBound(d)) for d in (1, 2, 3)},
+            sketch.getLgConfigK(),
+            sketch.getTgtHllType().name(),
+            bytes(sketch.toCompactByteArray()),
+            bytes(sketch.toUpdatableByteArray()),
         )
 
     # -- tables

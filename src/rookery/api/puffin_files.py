@@ -6,9 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rookery.api.blob_types import CHECKS, SUMMARIES, Summary, describe
+from rookery.blobs import CHECKS, KNOWN, Summary
 from rookery.io import Readable, open_source, scheme_of, shown
-from rookery.model import Check, Estimate, FormatError, Report, Sheet, UsageError, counted, findings, in_bytes
+from rookery.model import (
+    Check,
+    Estimate,
+    FormatError,
+    Report,
+    Sheet,
+    UsageError,
+    counted,
+    describe,
+    findings,
+    in_bytes,
+)
 from rookery.model.check import check_sheet
 from rookery.puffin import (
     DEFAULT_LIMITS,
@@ -144,7 +155,7 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
     """Describe a file and decode the blobs of known types."""
     with open_puffin(file, properties=properties) as reader:
         blobs = tuple(reader.metadata.blobs)
-        known = [blob for blob in blobs if blob.type in SUMMARIES]
+        known = [blob for blob in blobs if blob.type in KNOWN]
         summaries = {  # by identity: empty blobs may share an offset
             id(blob): _summarize(reader, blob, stored) for blob, stored in reader.read_many_stored(known)
         }
@@ -165,7 +176,7 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
 def _summarize(reader: Reader, blob: BlobMetadata, stored: bytes) -> tuple[Summary | None, str | None]:
     try:
         payload = reader.decompress(blob, stored)
-        return SUMMARIES[blob.type](blob, payload, reader.source.name), None
+        return KNOWN[blob.type].summarize(blob, payload, reader.source.name), None
     except FormatError as error:  # one bad blob does not hide the others
         return None, str(error)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyiceberg.table.statistics import StatisticsFile
 
+from rookery.blobs import is_carried
 from rookery.model import UNUSABLE_FILE, Snapshot
-from rookery.puffin import THETA_V1, Blob, Writer, open_puffin
+from rookery.puffin import THETA_V1, Blob, BlobMetadata, Writer, open_puffin
 from rookery.sidecar import State
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.jvm import register_statistics
@@ -31,8 +33,8 @@ def is_registered(table: IcebergTable, snapshot: Snapshot, state: State) -> bool
 
 def names_gone(table: IcebergTable, file: StatisticsFile) -> bool:
     """Whether a statistics file names columns that have been dropped: Spark's optimizer fails on them."""
-    present = {field.id for field in table.fields()}
-    return any(blob.type == THETA_V1 and not present.issuperset(blob.fields) for blob in file.blob_metadata)
+    present = table.schema().field_ids
+    return not all(present.issuperset(blob.fields) for blob in file.blob_metadata)
 
 
 def is_said(table: IcebergTable, snapshot: Snapshot, state: State, file: StatisticsFile) -> bool:
@@ -73,7 +75,7 @@ def register(
 ) -> None:
     """Write the statistics file of a snapshot and register it; blobs of other writers go along."""
     location = f"{table.metadata_folder}/{snapshot.id}-{uuid.uuid4()}.stats"
-    ours = registrable(table, snapshot, state)
+    ours, before = registrable(table, snapshot, state), nearest_file(table, snapshot)
     with Writer(location, io_properties=io_properties) as writer:
         for field_id, ndv in ours.items():
             if not ndv:
@@ -88,36 +90,57 @@ def register(
                     properties={NDV: str(ndv)},
                 )
             )
-        _carry_forward(writer, table, snapshot, frozenset(ours), io_properties)
-    register_statistics(spark, table.name, snapshot.id, writer.written)
+        if before is not None:
+            is_earlier = before.snapshot_id != snapshot.id
+            _carry_forward(writer, before, partial(is_kept, table, ours, is_earlier), io_properties)
+    register_statistics(spark, table.name, snapshot.id, writer.written, named_in_metadata(table, before))
+
+
+def nearest_file(table: IcebergTable, snapshot: Snapshot) -> StatisticsFile | None:
+    """Return the statistics file of a snapshot, or else of its nearest ancestor that has one."""
+    files = {file.snapshot_id: file for file in table.table.metadata.statistics}
+    return next((files[each.id] for each in table.ancestors(snapshot) if each.id in files), None)
+
+
+def is_kept(table: IcebergTable, ours: Collection[int], is_earlier: bool, blob: BlobMetadata) -> bool:
+    """Whether a blob goes along into a new statistics file: one of the same snapshot, or of an earlier one.
+
+    Blobs of other types than theta go along as they are: their own snapshot id says what they describe. Those
+    of an earlier snapshot do not if their columns are gone, or if they mean nothing elsewhere. Theta blobs
+    stay with their snapshot, as Spark plans with every one that the file has, whatever it is of; and they
+    are left out where their columns are gone or the numbers are ours.
+    """
+    present = table.schema().field_ids
+    if blob.type == THETA_V1:
+        return not is_earlier and present.issuperset(blob.fields) and not set(blob.fields).issubset(ours)
+    return not is_earlier or (is_carried(blob.type) and present.issuperset(blob.fields))
+
+
+def named_in_metadata(table: IcebergTable, before: StatisticsFile | None) -> Callable[[BlobMetadata], bool]:
+    """Return which blobs the table's metadata is to name: of theta, and of types that it names already.
+
+    Not those without a column that is there: Spark's optimizer fails on them.
+    """
+    types = {THETA_V1, *(blob.type for blob in (before.blob_metadata if before is not None else ()))}
+    present = table.schema().field_ids
+    return lambda blob: blob.type in types and bool(blob.fields) and present.issuperset(blob.fields)
 
 
 def _carry_forward(
     writer: Writer,
-    table: IcebergTable,
-    snapshot: Snapshot,
-    ours: frozenset[int],
+    file: StatisticsFile,
+    is_kept: Callable[[BlobMetadata], bool],
     io_properties: Mapping[str, str],
 ) -> None:
-    """Take along what others have written for this snapshot and we do not replace.
-
-    But for columns that are gone: Spark's optimizer fails on statistics of such.
-    """
-    present = {field.id for field in table.fields()}
-    for file in table.table.metadata.statistics:
-        if file.snapshot_id != snapshot.id:
-            continue
-        try:
-            with open_puffin(
-                file.statistics_path,
-                file_size=file.file_size_in_bytes,
-                footer_size=file.file_footer_size_in_bytes,
-                properties=io_properties,
-            ) as reader:
-                for blob in reader.metadata.blobs:
-                    if blob.type != THETA_V1 or (
-                        present.issuperset(blob.fields) and not ours.issuperset(blob.fields)
-                    ):
-                        writer.add_stored(blob, reader.read_stored(blob))
-        except UNUSABLE_FILE:
-            continue  # what cannot be read cannot be carried; the file is replaced by a good one
+    """Take along what others have written."""
+    try:
+        with open_puffin(
+            file.statistics_path,
+            file_size=file.file_size_in_bytes,
+            footer_size=file.file_footer_size_in_bytes,
+            properties=io_properties,
+        ) as reader:
+            for blob in filter(is_kept, reader.metadata.blobs):
+                writer.add_stored(blob, reader.read_stored(blob))
+    except UNUSABLE_FILE:
+        return  # what cannot be read cannot be carried; the file is replaced by a good one

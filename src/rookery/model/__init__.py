@@ -14,7 +14,7 @@ from rookery.model.errors import (
     StorageError,
     UsageError,
 )
-from rookery.model.estimate import Certainty, Estimate
+from rookery.model.estimate import Certainty, Estimate, describe
 from rookery.model.names import TableName, quote_part, split_name
 from rookery.model.predicate import (
     ALWAYS,
@@ -81,6 +81,7 @@ __all__ = [
     "any_of",
     "column_named",
     "counted",
+    "describe",
     "findings",
     "in_bytes",
     "leaves_of",

@@ -31,3 +31,14 @@ class Estimate:
     def exact(cls, value: float) -> Estimate:
         """Return a number that is known for certain."""
         return cls(value, value, value, Certainty.EXACT)
+
+
+def describe(estimate: Estimate) -> str:
+    """Say an estimate in words.
+
+    >>> describe(Estimate.exact(7)), describe(Estimate(10.4, 8.2, 12.9, Certainty.SKETCHED))
+    ('7 exactly', 'about 10, between 8 and 13')
+    """
+    if estimate.kind is Certainty.EXACT:
+        return f"{estimate.value:,.0f} exactly"
+    return f"about {estimate.value:,.0f}, between {estimate.low:,.0f} and {estimate.high:,.0f}"

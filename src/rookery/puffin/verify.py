@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from rookery.io import Source
 from rookery.model import Check, FormatError, Outcome
-from rookery.puffin import codecs, deletion_vector
+from rookery.puffin import codecs
 from rookery.puffin.layout import HEADER_SIZE, Flag
-from rookery.puffin.metadata import CREATED_BY_PROPERTY, DELETION_VECTOR_V1, BlobMetadata
+from rookery.puffin.metadata import CREATED_BY_PROPERTY, BlobMetadata
 from rookery.puffin.reader import Limits, Reader
 
 PayloadCheck = Callable[[str, BlobMetadata, bytes], Iterable[Check]]
@@ -95,28 +95,3 @@ def _check_blob(
         yield from payload_checks[blob.type](subject, blob, payload)
     else:
         yield Check(subject, "payload", Outcome.NOTE, f"the type {blob.type} is not known here: passed over")
-
-
-def check_deletion_vector(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
-    """Check a `deletion-vector-v1` and its metadata."""
-    kept_all = True
-    for rule, kept, found in deletion_vector.rules(blob):
-        kept_all &= kept
-        yield Check.of(subject, rule, kept, "" if kept else f"found {found}")
-    try:
-        vector = deletion_vector.DeletionVector.decode(payload)
-    except FormatError as error:
-        yield Check(subject, "length, magic, CRC, keys and bitmaps", Outcome.FINDING, str(error), error.hint)
-        return
-    yield Check(subject, "length, magic, CRC, keys and bitmaps", Outcome.OK)
-    if kept_all:
-        claimed = int(blob.properties[deletion_vector.CARDINALITY])
-        yield Check.of(
-            subject,
-            "cardinality as its metadata says",
-            claimed == vector.cardinality,
-            f"{vector.cardinality:,}" + ("" if claimed == vector.cardinality else f", not {claimed:,}"),
-        )
-
-
-PAYLOAD_CHECKS: Mapping[str, PayloadCheck] = {DELETION_VECTOR_V1: check_deletion_vector}

@@ -1,5 +1,6 @@
-"""The names under which sketches are kept in Puffin files of ours."""
+"""The names under which sketches are kept in Puffin files: ours, and HLL, which the specification lacks."""
 
+HLL_V1 = "apache-datasketches-hll-v1"
 INVERTED_THETA_V1 = "rookery-inverted-theta-v1"
 TABLE_THETA_V1 = "rookery-theta-v1"
 KLL_V1 = "rookery-kll-v1"

@@ -18,6 +18,7 @@ from rookery.io import RenewableProperties
 from rookery.io.location import FILE_IO
 from rookery.io.redaction import redact
 from rookery.model import CatalogError, RookeryError, TableName, UsageError
+from rookery.tables.any_blob_type import load_with_any_blob_type
 
 EMBEDDED_NAME = "lake"
 HOME_VARIABLE = "ROOKERY_HOME"
@@ -156,7 +157,7 @@ def reason_of(error: Exception, properties: Mapping[str, str]) -> str:
 def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> Table:
     """Load a table; *properties* are the catalog's, whose secrets errors must not show."""
     try:
-        return _renewable(catalog.load_table(name.identifier), properties)
+        return _renewable(load_with_any_blob_type(catalog, name.identifier), properties)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if is_view(catalog, name.identifier):
             raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
@@ -173,7 +174,7 @@ def table_locations(catalog: Catalog) -> Iterator[str]:
     for namespace in catalog.list_namespaces():
         tables = catalog.list_tables(namespace)
         if tables:
-            yield catalog.load_table(tables[0]).location()
+            yield load_with_any_blob_type(catalog, tables[0]).location()
         elif location := catalog.load_namespace_properties(namespace).get("location"):
             yield str(location)
 
@@ -195,7 +196,8 @@ class _TableSettings:
 
     def __call__(self) -> Mapping[str, str]:
         try:
-            return dict(open_catalog(self.config).load_table(self.identifier).io.properties)
+            loaded = load_with_any_blob_type(open_catalog(self.config), self.identifier)
+            return dict(loaded.io.properties)
         except RookeryError:
             raise
         except Exception as error:  # every kind of catalog raises what its client raises

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from rookery.model import CatalogError, MachineError, RookeryError, StorageError, TableName
-from rookery.puffin import THETA_V1, WrittenFile
+from rookery.puffin import THETA_V1, BlobMetadata, WrittenFile
 from rookery.tables.iceberg.java_errors import failure_hint, java_reason, refused_types
 
 if TYPE_CHECKING:
@@ -139,10 +139,17 @@ def load_java_table(spark: SparkSession, name: TableName) -> Any:
     return table
 
 
-def register_statistics(spark: SparkSession, name: TableName, snapshot_id: int, written: WrittenFile) -> None:
+def register_statistics(
+    spark: SparkSession,
+    name: TableName,
+    snapshot_id: int,
+    written: WrittenFile,
+    is_named: Callable[[BlobMetadata], bool] = lambda blob: blob.type == THETA_V1,
+) -> None:
     """Make a statistics file that of a snapshot, in one commit that is tried again on conflict.
 
-    Only theta blobs are registered: PyIceberg refuses tables that register a type it does not know.
+    The table's metadata names theta blobs, or those that *is_named* picks: PyIceberg refuses tables that name
+    a type it does not know.
     """
     jvm: Any = spark._jvm
     # Each dot in the name of a class is a question to the JVM: asked once here, not once a blob.
@@ -150,7 +157,7 @@ def register_statistics(spark: SparkSession, name: TableName, snapshot_id: int, 
     new_blob = jvm.org.apache.iceberg.GenericBlobMetadata
     blobs = new_list()
     for blob in written.metadata.blobs:
-        if blob.type == THETA_V1:
+        if is_named(blob):
             fields, properties = new_list(), new_map()
             for field_id in blob.fields:
                 fields.add(field_id)

@@ -1,0 +1,29 @@
+"""What blob types have in common that tell a number of distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rookery.model import Check, Estimate, FormatError, Outcome, describe
+from rookery.puffin import BlobMetadata
+
+NDV = "ndv"
+
+
+def check_ndv(
+    subject: str, blob: BlobMetadata, rule: str, estimate: Callable[[], Estimate]
+) -> Iterator[Check]:
+    """Check that a sketch can be decoded, and its `ndv` if it states one."""
+    try:
+        found = estimate()
+    except FormatError as error:
+        yield Check(subject, rule, Outcome.FINDING, str(error))
+        return
+    yield Check(subject, rule, Outcome.OK, describe(found))
+    stated = blob.properties.get(NDV)
+    if stated is None:
+        return
+    proper = stated.isascii() and stated.isdigit() and len(stated) < 20
+    yield Check.of(subject, "ndv is a number", proper, repr(stated))
+    if proper:  # writers differ in whether they round or cut
+        yield Check.of(subject, "ndv as the sketch estimates", abs(int(stated) - found.value) <= 1, stated)
