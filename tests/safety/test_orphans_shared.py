@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,64 +10,15 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import rookery
-from rookery.api.lake import Lake
 from rookery.maintain.pipeline import maintain_table
-from rookery.maintain.policies.policy import DEFAULT, Policy
-from rookery.maintain.steps.step import Outcome, StepReport
-from tests.maintain.tending import BRISK, DAY, by_step, make_old, missing_files, plant, rows_hash, subject_of
+from rookery.maintain.steps.step import Outcome
+from tests.maintain.tending import DAY, by_step, make_old, missing_files, plant, rows_hash, subject_of
+from tests.safety.places import POLICY, REMOVE, Place
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
-REMOVE, EXPIRE = "remove orphan files", "expire snapshots"
-POLICY = replace(BRISK, snapshots=DEFAULT.snapshots)
 ROWS = pa.table({"id": pa.array([7, 8], pa.int64())})
-
-
-@dataclass
-class Place:
-    """A folder under two names, and a namespace for tables in it."""
-
-    spark: SparkSession
-    lake: Lake
-    real: Path
-    alias: Path
-    namespace: str
-
-    def create(self, location: str, **properties: str) -> str:
-        name = f"lake.{self.namespace}.t{uuid.uuid4().hex[:8]}"
-        stated = ", ".join(f"'{key.replace('_', '.')}'='{value}'" for key, value in properties.items())
-        said = f"TBLPROPERTIES ({stated})" if stated else ""
-        self.spark.sql(f"CREATE TABLE {name} (id bigint) USING iceberg LOCATION '{location}' {said}")
-        return name
-
-    def insert(self, name: str, *numbers: int) -> None:
-        self.spark.sql(f"INSERT INTO {name} VALUES {', '.join(f'({n})' for n in numbers)}")
-
-    def maintain(
-        self, name: str, step: str = REMOVE, policy: Policy = POLICY, *, forced: bool = False
-    ) -> StepReport:
-        """Take a step on a table, and see that it has all its rows and files after it."""
-        self.spark.catalog.refreshTable(name)
-        rows = rows_hash(self.spark, name)
-        subject = subject_of(self.lake, name, self.spark, policy, forced=forced)
-        report = by_step(maintain_table(subject, only=[step]))[step]
-        self.spark.catalog.refreshTable(name)
-        assert missing_files(self.lake, name) == []
-        assert rows_hash(self.spark, name) == rows
-        return report
-
-
-@pytest.fixture
-def place(spark: SparkSession, lake: Lake, tmp_path: Path) -> Iterator[Place]:
-    real, alias, namespace = tmp_path / "real", tmp_path / "alias", f"n{uuid.uuid4().hex[:8]}"
-    real.mkdir()
-    alias.symlink_to(real)
-    spark.sql(f"CREATE NAMESPACE lake.{namespace}")
-    yield Place(spark, lake, real, alias, namespace)
-    for identifier in lake.catalog.list_tables(namespace):
-        lake.catalog.drop_table(identifier)
-    spark.sql(f"DROP NAMESPACE lake.{namespace}")
 
 
 FORMS = ["{alias}/t", "file:{alias}/t", "file://{alias}/t", "{real}/../alias/t", "{real}/x/../t", "{real}//t"]
@@ -134,10 +82,6 @@ def test_a_fork_in_another_catalog(place: Place, tmp_path: Path, commits: int) -
     report = place.maintain(name)
     assert report.outcome is (Outcome.FAILED if commits > 1 else Outcome.DONE), report
     assert place.maintain(name, forced=True).outcome is not Outcome.FAILED
-    for number in range(3):
-        place.insert(name, number)
-    if commits > 1:
-        assert place.maintain(name, EXPIRE, BRISK).outcome is Outcome.FAILED
     rows = other.load_table("db.t").scan().to_arrow()["id"].to_pylist()
     assert sorted(rows) == [1, *sorted([7, 8] * commits)]
 
@@ -167,48 +111,6 @@ def test_a_guest_in_the_folder(place: Place, inside: str) -> None:
     assert not stray.exists()
     assert missing_files(place.lake, guest) == []
     assert rows_hash(place.spark, guest) == before
-
-
-def test_a_file_that_stays_by_another_name_does_not_expire(place: Place) -> None:
-    """Iceberg would delete it: it compares names alone."""
-    name = place.create(f"{place.real}/t")
-    place.spark.range(3).coalesce(1).write.parquet(f"{place.real}/rows")
-    (made,) = (place.real / "rows").glob("*.parquet")
-    for base in (place.real, place.alias):
-        call = f"'{name.partition('.')[2]}', '`parquet`.`{base}/rows/{made.name}`'"
-        if base is place.alias:
-            place.spark.sql(f"DELETE FROM {name}")
-        place.spark.sql(f"CALL lake.system.add_files({call}, check_duplicate_files => false)")
-    place.insert(name, 9)
-    place.insert(name, 10)
-    report = place.maintain(name, EXPIRE, BRISK)
-    assert report.outcome is Outcome.FAILED
-    assert "by another name" in (report.error or "")
-
-
-@pytest.mark.parametrize("by", ["registered", "added"])
-@pytest.mark.parametrize("forced", [False, True])
-def test_what_another_table_needs_does_not_expire(place: Place, by: str, forced: bool) -> None:
-    """Of the same catalog, with the same metadata or with data files of this one."""
-    name = place.create(f"{place.real}/t")
-    place.insert(name, 1, 2)
-    other = name + "_other"
-    if by == "registered":
-        current = place.lake.load(name).metadata_location
-        place.spark.sql(f"CALL lake.system.register_table('{other.partition('.')[2]}', '{current}')")
-    else:
-        place.spark.sql(f"CREATE TABLE {other} (id bigint) USING iceberg LOCATION '{place.real}/other'")
-        (data,) = {Path(task.file.file_path).parent for task in place.lake.load(name).scan().plan_files()}
-        source = f"`parquet`.`{str(data).replace(str(place.real), str(place.alias))}`"
-        place.spark.sql(f"CALL lake.system.add_files('{other.partition('.')[2]}', '{source}')")
-    for _ in range(2):
-        place.spark.sql(f"INSERT OVERWRITE {name} VALUES (3)")
-    report = place.maintain(name, EXPIRE, BRISK, forced=forced)
-    assert report.outcome is Outcome.FAILED
-    assert f"{other} needs it" in (report.error or "")
-    assert missing_files(place.lake, other) == []
-    place.spark.sql(f"DROP TABLE {other}")
-    assert place.maintain(name, EXPIRE, BRISK).outcome is Outcome.DONE
 
 
 def test_tables_with_one_place_for_their_states(place: Place) -> None:

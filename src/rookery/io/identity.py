@@ -24,6 +24,7 @@ from rookery.io.location import local_path, scheme_of
 _SCHEME_AND_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]*:(?://([^/]*))?(?=/|$)")
 _FAMILIES = {"s3a": "s3", "s3n": "s3", "abfs": "azure", "abfss": "azure", "wasb": "azure", "wasbs": "azure"}
 _WEB = ("http", "https")
+_BUCKETS = frozenset({"s3", "gs", "oss", "obs", "cosn", "tos"})  # stores in which an authority is a bucket
 
 
 def path_keys(location: str) -> frozenset[str]:
@@ -91,6 +92,34 @@ class Identities:
         if status is not None:
             return frozenset({_inode_key((status.st_dev, status.st_ino))})
         return frozenset({self._resolved(local_path(location))})
+
+    def likely(self, location: str) -> frozenset[str]:
+        """Return keys that two locations have in common if they are one file by all that is known of stores.
+
+        Less is ignored than by `of`: copies of a table in two buckets are two tables.
+
+        >>> known = Identities().likely
+        >>> bool(known("hdfs:///t/x") & known("hdfs://nn:8020/t/x")), bool(known("s3://a/x") & known("s3://b/x"))
+        (True, False)
+        >>> bool(known("abfss://c@me.dfs.core/x") & known("wasbs://c@me.blob.core/x"))
+        True
+        >>> bool(known("s3://b/a%20x") & known("s3a://b//a x"))
+        True
+        """
+        if scheme_of(location) is None:
+            return frozenset(
+                key for reading in _readings(local_path(location)) for key in self.surely(reading)
+            )
+        family, authority = _store(location)
+        if family == "azure":  # container@account, whatever service of the account is addressed
+            authority = authority.partition(".")[0]
+        elif family not in _BUCKETS:  # a server by one of its names, or by none
+            authority = ""
+        path = _SCHEME_AND_AUTHORITY.sub("", location)
+        return frozenset(
+            f"{family}://{authority}{posixpath.normpath('/' + reading.lstrip('/'))}"
+            for reading in _readings(path)
+        )
 
     def _resolved(self, path: str) -> str:
         parent, _, name = path.rpartition("/")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ class Moment:
     ms: int
 
 
-Argument = str | int | bool | Moment | Mapping[str, str]
+Argument = str | int | bool | Moment | Mapping[str, str] | Sequence[int]
 
 
 def call(spark: SparkSession, name: TableName, procedure: str, **arguments: Argument) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ _EXPIRED = {
 
 
 def expire_by_action(
-    spark: SparkSession, name: TableName, older_than: Moment, retain_last: int
+    spark: SparkSession, name: TableName, snapshots: Sequence[int], older_than: Moment, retain_last: int
 ) -> dict[str, Any]:
     """Expire snapshots of a table that Spark cannot read; return what the procedure would answer.
 
@@ -61,6 +61,8 @@ def expire_by_action(
         with cancelled_if_interrupted(spark):
             action = jvm.org.apache.iceberg.spark.actions.SparkActions.get(spark._jsparkSession)
             action = action.expireSnapshots(table).expireOlderThan(older_than.ms).retainLast(retain_last)
+            for snapshot in snapshots:
+                action = action.expireSnapshotId(snapshot)
             done = action.option("stream-results", "true").execute()
             return {column: getattr(done, method)() for column, method in _EXPIRED.items()}
     except Exception as error:  # py4j wraps whatever Java throws
@@ -82,8 +84,8 @@ def call_text(name: TableName, procedure: str, **arguments: Argument) -> str:
 def literal(value: Argument) -> str:
     """Write a value as Spark reads it, whatever the session's time zone.
 
-    >>> literal("a'b"), literal(True), literal(7), literal(Moment(1500))
-    ("'a\\\\'b'", 'true', '7', "TIMESTAMP '1970-01-01 00:00:01.500000+00:00'")
+    >>> literal("a'b"), literal(True), literal((7, 8)), literal(Moment(1500))
+    ("'a\\\\'b'", 'true', 'array(7, 8)', "TIMESTAMP '1970-01-01 00:00:01.500000+00:00'")
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -94,4 +96,6 @@ def literal(value: Argument) -> str:
         return f"TIMESTAMP '{at.isoformat(' ', 'microseconds')}'"
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, Sequence):
+        return f"array({', '.join(map(str, value))})"
     return "map(" + ", ".join(literal(part) for pair in value.items() for part in pair) + ")"

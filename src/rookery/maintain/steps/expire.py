@@ -9,14 +9,16 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.table.metadata import TableMetadata
 
 from rookery.collect.analyze import analyze
 from rookery.collect.statistics import names_gone
 from rookery.io import shown
 from rookery.io.identity import Identities
 from rookery.maintain.steps.deletable import list_table
+from rookery.maintain.steps.neighbours import not_asked
 from rookery.maintain.steps.ownership import forked, strangers
-from rookery.maintain.steps.reachable_files import content, counts, listed, statistics_paths
+from rookery.maintain.steps.reachable_files import content, counts, listed, named_in, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
 from rookery.maintain.steps.snapshot_retention import Retention, Rule, retention, rule_of
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
@@ -25,6 +27,8 @@ from rookery.model import UsageError
 from rookery.model.report import counted
 from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.java_errors import ConflictError
+from rookery.tables.iceberg.metadata_file import MetadataFile
 
 NAME = "expire snapshots"
 GC_ENABLED = "gc.enabled"
@@ -61,15 +65,18 @@ def plan(look: TableView) -> Plan | Idle:
         return Idle("snapshots are kept for ever")
     if not collects_garbage(table):
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
-    gone = retention(table.table.metadata, rule)
-    if not gone.snapshots and not gone.refs:
+    found = retention(table.table.metadata, rule)
+    if not found.snapshots and not found.refs:
         return Idle(f"no snapshot of {len(table.snapshots):,} is past the retention")
-    if not look.subject.forced:
-        _check_not_forked(look)
+    others = _unknown_metadata(look)
+    gone = _unnamed(found, others, _by_branches(table.table.metadata, rule))
+    if not gone.snapshots and not gone.refs:
+        return Idle(_kept(found, gone, others))
     kinds, size, doomed = _files(table, gone)
+    _check_not_named(look, others, doomed)
     _check_not_shared(look, doomed)
     return Plan(
-        _why(gone, wanted.keep_last),
+        _why(gone, wanted.keep_last) + (f"; {_kept(found, gone, others)}" if found != gone else ""),
         sum(kinds.values()),
         size,
         {
@@ -83,32 +90,68 @@ def plan(look: TableView) -> Plan | Idle:
     )
 
 
-def _check_not_forked(look: TableView) -> None:
-    """Refuse where another catalog has the table too: it may need the snapshots that this one lets go."""
+def _unknown_metadata(look: TableView) -> tuple[MetadataFile, ...]:
+    """Return the metadata files beside the table that are not of its past.
+
+    Where another catalog surely has the table too, refuse: it may need the snapshots that this one lets go.
+    """
     table, store = look.survey.table, look.survey.store
     found = strangers(table, store, list_table(table.metadata_folder, store))
     fork, _ = forked(table, found, look.subject.now())
-    if fork is not None:
+    if fork is not None and not look.subject.forced:
         raise fork
+    return (*found.own, *found.foreign)
+
+
+def _unnamed(gone: Retention, others: Sequence[MetadataFile], by_branches: set[int]) -> Retention:
+    """Leave out the snapshots that another metadata file names, which may be current in another catalog.
+
+    Those that go *by_branches* cannot be left out; whether their files are named is checked by itself.
+    """
+    named = {snapshot for each in others for snapshot in each.snapshots} - by_branches
+    return replace(gone, snapshots=tuple(number for number in gone.snapshots if number not in named))
+
+
+def _kept(found: Retention, gone: Retention, others: Sequence[MetadataFile]) -> str:
+    kept = set(found.snapshots) - set(gone.snapshots)
+    naming = next(each for each in others if kept.intersection(each.snapshots))
+    return f"{counted(len(kept), 'snapshot')} kept, named by {shown(naming.location)}, unknown to the catalog"
+
+
+def _check_not_named(look: TableView, others: Sequence[MetadataFile], doomed: Sequence[str]) -> None:
+    """Refuse where another metadata file beside the table names a file that would go."""
+    table, identities = look.survey.table, Identities()
+    keys = {key for name in doomed for key in identities.likely(name)} if others else set()
+    for each in others:
+        for name in named_in(each, table.io, []):
+            if not identities.likely(name).isdisjoint(keys):
+                raise UsageError(
+                    f"{shown(name)} would go with snapshots of {table.name}, and {shown(each.location)}, "
+                    "which the catalog does not know, names it",
+                    hint="delete that metadata file if no catalog has it",
+                )
 
 
 def _check_not_shared(look: TableView, doomed: Sequence[str]) -> None:
     """Refuse where another table of the catalog needs a file that would go."""
     table, neighbours = look.survey.table, look.subject.neighbours
     found = neighbours.shared(table, doomed) if neighbours is not None else None
-    if found is not None:
-        other, name = found
+    if found is None:
+        return
+    if found.file is not None:
         raise UsageError(
-            f"{shown(name)} would go with snapshots of {table.name}, and {other} needs it",
-            hint=f"set {GC_ENABLED}=false on both, or rewrite the data files of {other} first",
+            f"{shown(found.file)} would go with snapshots of {table.name}, and {found.table} needs it",
+            hint=f"set {GC_ENABLED}=false on both, or rewrite the data files of {found.table} first",
         )
+    if found.error is not None and not look.subject.forced:
+        raise not_asked(found.error)
 
 
 def _check_names(table: IcebergTable, doomed: Sequence[str], staying: Sequence[str]) -> None:
     """Refuse where a file that goes is one that stays by another name: Iceberg compares names alone."""
     identities = Identities()
-    stay = {key for name in staying for key in identities.surely(name)}
-    twice = next((name for name in doomed if not identities.surely(name).isdisjoint(stay)), None)
+    stay = {key for name in staying for key in identities.likely(name)}
+    twice = next((name for name in doomed if not identities.likely(name).isdisjoint(stay)), None)
     if twice is not None:
         raise UsageError(
             f"{shown(twice)} would go, and {table.name} needs it still by another name",
@@ -172,20 +215,41 @@ def run(look: TableView, planned: Plan) -> Ran:
     if planned.details["statistics_first"]:
         analyze(subject.spark, look.survey.table, look.survey.store, choice_of(look))
         notes = ("the statistics of the current snapshot were registered first",)
-    older_than, keep_last = Moment(planned.details["older_than"]), planned.details["keep_last"]
+    # Snapshots are named, and none goes by its age: what others commit meanwhile must not push out another,
+    # whose files were not checked.
+    snapshots, keep_last = planned.details["snapshots"], planned.details["keep_last"]
+    _check_still_due(look, planned)
     if look.not_rewritable:
-        answer = expire_by_action(spark, subject.name, older_than, keep_last)
+        answer = expire_by_action(spark, subject.name, snapshots, Moment(0), keep_last)
     else:
         answer = call(
             spark,
             subject.name,
             "expire_snapshots",
-            older_than=older_than,
+            older_than=Moment(0),
             retain_last=keep_last,
             stream_results=True,
+            **({"snapshot_ids": snapshots} if snapshots else {}),
         )[0]
     kinds = {kind: int(answer[column] or 0) for kind, column in _KINDS.items()}
     return Ran(sum(kinds.values()), planned.bytes, notes, {"kinds": kinds})
+
+
+def _check_still_due(look: TableView, planned: Plan) -> None:
+    """See that Iceberg would let go what is planned, and nothing else: others may have committed since."""
+    rule = Rule(planned.details["older_than"], planned.details["keep_last"], look.now_ms)
+    table, _ = look.subject.load()
+    metadata, planned_ids = table.table.metadata, set(planned.details["snapshots"])
+    if (
+        planned_ids.difference(retention(metadata, rule).snapshots)
+        or _by_branches(metadata, rule) - planned_ids
+    ):
+        raise ConflictError(f"{table.name} has changed since the snapshots to expire were chosen")
+
+
+def _by_branches(metadata: TableMetadata, rule: Rule) -> set[int]:
+    """The snapshots that go by the ages that branches set for themselves, whatever a call asks for."""
+    return set(retention(metadata, replace(rule, older_than_ms=0)).snapshots)
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from dataclasses import dataclass
 
 from pydantic import BaseModel
 
@@ -21,6 +21,15 @@ from rookery.tables.iceberg.metadata_file import MetadataFile, parse_metadata
 
 _THREADS = 8
 _SECONDS = 300.0  # for which an answer is taken for that of now
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A table that needs a file, or of which that cannot be read."""
+
+    table: TableName
+    file: str | None
+    error: RookeryError | None = None
 
 
 class Neighbours:
@@ -86,24 +95,31 @@ class Neighbours:
             refusals.append(not_asked(self._failure))
         return Claims(tuple(names), tuple(folders), refusal=next(iter(refusals), None))
 
-    def shared(self, table: IcebergTable, files: Sequence[str]) -> tuple[TableName, str] | None:
-        """Return another table that names one of these files, and its name there; None if none does.
+    def shared(self, table: IcebergTable, files: Sequence[str]) -> Shared | None:
+        """Return another table that names one of these files, or that cannot be asked whether it does.
 
-        One that cannot be asked is passed over.
+        Of a table with a damaged manifest the rest still counts. One that cannot be loaded is left out.
         """
         identities = Identities()
         folders = {key for name in {_folder(file) for file in files} for key in identities.of(name)}
-        keys = {key for file in files for key in identities.surely(file)}
+        keys = {key for file in files for key in identities.likely(file)}
+        unreadable: Shared | None = None
         for other in self.tables() if files else ():
             if other.name == table.name:
                 continue
-            with suppress(RookeryError):
-                for name in self._names_in(
-                    other, metadata_of(other), lambda folder: not identities.of(folder).isdisjoint(folders)
-                ):
-                    if not identities.surely(name).isdisjoint(keys):
-                        return other.name, name
-        return None
+            found, damaged = metadata_of(other), list[RookeryError]()
+            try:
+                names: Iterable[str] = self._names_in(
+                    other, found, lambda folder: not identities.of(folder).isdisjoint(folders)
+                )
+            except RookeryError:
+                names = named_in(found, other.io, damaged)
+            for name in names:
+                if not identities.likely(name).isdisjoint(keys):
+                    return Shared(other.name, name)
+            if damaged and unreadable is None:
+                unreadable = Shared(other.name, None, damaged[0])
+        return unreadable
 
     def _names_in(
         self, other: IcebergTable, found: MetadataFile, is_wanted: Callable[[str], bool]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.io import FileIO
 
-from rookery.model import MissingFileError
+from rookery.model import MissingFileError, RookeryError
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
 from rookery.tables.iceberg.metadata_file import MetadataFile
@@ -97,21 +97,35 @@ def named(table: IcebergTable) -> Named:
     )
 
 
-def named_in(found: MetadataFile, io: FileIO) -> Iterator[str]:
+def named_in(found: MetadataFile, io: FileIO, damaged: list[RookeryError] | None = None) -> Iterator[str]:
     """Yield all that a metadata file names, itself too.
 
     It may be of a table that was dropped, or older than the snapshots that have expired since: what is gone
-    names nothing any more.
+    names nothing any more. What cannot be read is an error, or is added to *damaged* and left out.
     """
     yield from (found.location, *found.log, *found.statistics, *found.manifest_lists, *found.manifests)
     manifests = {path: _unlisted(path) for path in found.manifests}
     for location in found.manifest_lists:
-        with suppress(MissingFileError):
+        with _tolerating(damaged):
             manifests |= {each.manifest_path: each for each in read_manifest_list(io, location)}
     yield from manifests
     for manifest in manifests.values():
-        with suppress(MissingFileError):
-            yield from read_files(io, [manifest])["path"].to_pylist()
+        files: list[str] = []
+        with _tolerating(damaged):
+            files = read_files(io, [manifest])["path"].to_pylist()
+        yield from files
+
+
+@contextmanager
+def _tolerating(damaged: list[RookeryError] | None) -> Iterator[None]:
+    try:
+        yield
+    except MissingFileError:
+        pass
+    except RookeryError as error:
+        if damaged is None:
+            raise
+        damaged.append(error)
 
 
 def _unlisted(path: str) -> Manifest:

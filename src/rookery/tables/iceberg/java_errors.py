@@ -22,6 +22,7 @@ _OVERTAKEN = (
     "Cannot commit, found new",
     "Cannot determine history",
     "could not be found in the latest snapshot",
+    "Still referenced by refs",
 )
 _STORAGE = ("IOException", "FileSystemException", "AccessDeniedException", "FileNotFoundException")
 _CANCELLED = ("SPARK_JOB_CANCELLED", "stopped SparkContext", "SparkContext was shut down")

@@ -33,6 +33,7 @@ class MetadataFile:
     updated_ms: int
     folders: tuple[str, ...]  # where the table lies and writes
     log: tuple[str, ...]  # the metadata files before it, the oldest first
+    snapshots: tuple[int, ...]
     manifest_lists: tuple[str, ...]  # of all snapshots
     manifests: tuple[str, ...]  # that snapshots name without a list, as format version 1 allows
     statistics: tuple[str, ...]  # of columns and of partitions
@@ -71,6 +72,7 @@ def parse_metadata(location: str, text: str | bytes) -> MetadataFile:
         updated_ms=int(found.get("last-updated-ms") or 0),
         folders=tuple(folder for folder in folders_written(place, properties) if folder),
         log=tuple(str(entry["metadata-file"]) for entry in found.get("metadata-log") or ()),
+        snapshots=tuple(int(each["snapshot-id"]) for each in snapshots),
         manifest_lists=tuple(str(each["manifest-list"]) for each in snapshots if each.get("manifest-list")),
         manifests=tuple(str(path) for each in snapshots for path in each.get("manifests") or ()),
         statistics=tuple(str(each["statistics-path"]) for each in statistics),
