@@ -31,7 +31,7 @@ from tests.differential.history import Version
 from tests.differential.predicates import Asked, Predicates
 from tests.differential.sessions import Session
 from tests.differential.tally import Tally
-from tests.differential.truth import Copy, difference, path_of, rows_of, same, short
+from tests.differential.truth import Copy, difference, path_of, same, short
 from tests.differential.world import Find, Finds, World
 
 NOT_READ = re.compile("read here|has no field ids")  # what is left to Spark, and said to be
@@ -109,16 +109,21 @@ class Asking:
         tally.predicates += 1
         tally.matching += bool(mask.any() and not mask.all())
         expected = copy.matching(mask)
-        same(expected, Counter(rows_of(found)), f"read {told}", copy.names, found.column_names)
+        same(expected, Counter(self.copy.rows_of(found)), f"read {told}", copy.names, found.column_names)
         self._same_count(handle, asked.sql, int(mask.sum()), told)
         if self.rng.random() < 0.05:
             by_name = rookery.table(self.name, self.world.lake)
             again = self._read(by_name, asked.sql, f"read by name {told}")
-            same(expected, Counter(rows_of(again)), f"read by name {told}", copy.names)
+            same(expected, Counter(self.copy.rows_of(again)), f"read by name {told}", copy.names)
         if asked.expression is not None and self.rng.random() < 0.3:
             tally.expressions += 1
             again = self._read(handle, asked.expression, f"read {asked.expression!r}, in SQL {asked.sql}")
-            same(expected, Counter(rows_of(again)), f"read by expression {asked.expression}", copy.names)
+            same(
+                expected,
+                Counter(self.copy.rows_of(again)),
+                f"read by expression {asked.expression}",
+                copy.names,
+            )
         if self.rng.random() < 0.1:
             self._some_columns(handle, mask, asked.sql)
 
@@ -163,10 +168,10 @@ class Asking:
         found = handle.read(where, columns=names, snapshot=self._snapshot, time_zone=zone)
         places = [copy.names.index(name) for name in names]
         expected = Counter(tuple(copy.rows[row][place] for place in places) for row in np.flatnonzero(mask))
-        same(expected, Counter(rows_of(found)), f"read {names} where {where}", names)
+        same(expected, Counter(self.copy.rows_of(found)), f"read {names} where {where}", names)
         few = handle.read(where, limit=3, snapshot=self._snapshot, time_zone=zone)
-        if few.num_rows != min(3, int(mask.sum())) or Counter(rows_of(few)) - copy.matching(mask):
-            raise Find(f"read, limit 3, where {where}: {rows_of(few)}")
+        if few.num_rows != min(3, int(mask.sum())) or Counter(self.copy.rows_of(few)) - copy.matching(mask):
+            raise Find(f"read, limit 3, where {where}: {self.copy.rows_of(few)}")
 
     # -- by Spark, with Rookery's pruning: in the session's own meaning, all predicates in one job a way
 
@@ -214,7 +219,7 @@ class Asking:
         told = f"{way} of {len(asked)}, {self._source()} where {each.sql}, among\n  {among}"
         if list(table.column_names) != self.copy.names:
             raise Find(f"{told}: columns {table.column_names}, and Spark has {self.copy.names}")
-        if differs := difference(rows, Counter(rows_of(table))):
+        if differs := difference(rows, Counter(self.copy.rows_of(table))):
             if way != "source" and self._lost_by_iceberg(each, table):
                 self.tally.lost_by_iceberg += 1
             else:
@@ -243,7 +248,7 @@ class Asking:
         """Whether Spark by itself, with the filter pushed down, has the same wrong rows."""
         with self.session.applied(self.world.other):
             native = self._native(asked)
-        return Counter(rows_of(native)) == Counter(rows_of(found))
+        return Counter(self.copy.rows_of(native)) == Counter(self.copy.rows_of(found))
 
     def _ways(self) -> list[tuple[str, Callable[[Sequence[Asked]], DataFrame]]]:
         spark, lake = self.world.spark, self.world.lake

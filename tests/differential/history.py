@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
+from py4j.protocol import Py4JJavaError
+from pyiceberg.transforms import IdentityTransform
 from pyspark.errors import PySparkException
 
 from rookery.model import Value
@@ -76,12 +78,22 @@ class History:
         self.steps.append(text)
         try:
             self.world.spark.sql(text)
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:  # of add_files the errors of tasks come unwrapped
             if not may_fail:
                 raise
             self.refused(error)
             return False
         return True
+
+    def partitioned_within_struct(self) -> bool:
+        """Whether a field of a struct is, or was, partitioned by identity."""
+        table = self.world.lake.load(self.name)
+        top = {field.field_id for schema in table.schemas().values() for field in schema.fields}
+        return any(
+            isinstance(field.transform, IdentityTransform) and field.source_id not in top
+            for spec in table.specs().values()
+            for field in spec.fields
+        )
 
     def note(self, text: str) -> None:
         self.steps.append(f"-- {text}")

@@ -100,7 +100,12 @@ class Case:
         return True
 
     def _copy(self, history: History, source: str) -> Copy:
-        return Copy.of(self.world.other, source, history.name.rpartition(".")[2])
+        return Copy.of(
+            self.world.other,
+            source,
+            history.name.rpartition(".")[2],
+            null_structs=history.partitioned_within_struct(),
+        )
 
     def _ask(self, history: History, held: Copy, version: Version | None, count: int) -> None:
         columns = history.columns if version is None else version.columns
@@ -125,7 +130,12 @@ class Case:
         version = copy.deepcopy(self.rng.choice(earlier))
         with self._building():
             source = f"{history.name} VERSION AS OF {version.snapshot}"
-            held = Copy.of(self.world.other, source, f"earlier_{uuid.uuid4().hex[:8]}")
+            held = Copy.of(
+                self.world.other,
+                source,
+                f"earlier_{uuid.uuid4().hex[:8]}",
+                null_structs=history.partitioned_within_struct(),
+            )
         try:
             self._ask(history, held, version, self.size.earlier)
         finally:

@@ -5,6 +5,7 @@ Nothing is pushed down to Iceberg, whose own pruning loses rows with NaN and -0.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from tests.differential.sessions import Session
 from tests.differential.world import Find
 
 _FILE, _ROW, _TRUE = "__file", "__row", "__true"
+_ONLY_NULLS = re.compile(r"\{(?:'[^']*': None(?:, )?)+\}")
 
 
 @dataclass
@@ -35,14 +37,18 @@ class Copy:
     schema: StructType
     data: pa.Table
     files: NDArray[np.object_]
+    # Where a struct's field is partitioned by identity, Iceberg's readers put the partition's value into the
+    # struct, which is null no more if it was. Rookery returns what the file holds, as the specification says.
+    null_structs: bool = False
     _numbered: str = field(init=False)
 
     @classmethod
-    def of(cls, spark: SparkSession, source: str, view: str) -> Copy:
+    def of(cls, spark: SparkSession, source: str, view: str, *, null_structs: bool = False) -> Copy:
         frame = spark.sql(f"SELECT *, _file AS {_FILE} FROM {source}")
         table = frame.toArrow()
         files = np.array([path_of(each) for each in table.column(_FILE).to_pylist()], object)
-        return cls(spark, view, StructType(frame.schema.fields[:-1]), table.drop_columns([_FILE]), files)
+        schema = StructType(frame.schema.fields[:-1])
+        return cls(spark, view, schema, table.drop_columns([_FILE]), files, null_structs)
 
     def __post_init__(self) -> None:
         self.expose()
@@ -70,7 +76,12 @@ class Copy:
 
     @cached_property
     def rows(self) -> list[tuple[Any, ...]]:
-        return rows_of(self.data)
+        return self.rows_of(self.data)
+
+    def rows_of(self, table: pa.Table) -> list[tuple[Any, ...]]:
+        """Rows that can be counted, and compared with those of the copy."""
+        rows = rows_of(table)
+        return [tuple(map(_null_struct, row)) for row in rows] if self.null_structs else rows
 
     def matching(self, mask: NDArray[np.bool_]) -> Counter[tuple[Any, ...]]:
         """The rows that a mask leaves."""
@@ -138,6 +149,10 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     """Rows that can be counted: what equals itself does, NaN too, and -0.0 is not 0.0."""
     columns = [list(map(repr, _plain(column).to_pylist())) for column in table.columns]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def _null_struct(text: str) -> str:
+    return "None" if _ONLY_NULLS.fullmatch(text) else text
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
