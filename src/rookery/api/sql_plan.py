@@ -29,7 +29,7 @@ from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.prune.forms import from_rows, scale_of, unscaled_of
 from rookery.read.rows import read_table
-from rookery.sketch.typing import base_type
+from rookery.sketch.typing import SKETCHED, base_type
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.jvm import PinnedTable
@@ -231,7 +231,8 @@ def _column(planned: PlannedTable, name: str) -> Field | None:
 def _same_values(one: str, two: str) -> bool:
     """Whether equal values of two types stand in the same form."""
     whole = {"int", "long"}
-    return (one == two and base_type(one) not in ("float", "double")) or {one, two} <= whole
+    comparable = base_type(one) in SKETCHED - {"float", "double"}
+    return (one == two and comparable) or {one, two} <= whole
 
 
 def _keys(source: PlannedTable, field: Field) -> tuple[Value, ...] | None:

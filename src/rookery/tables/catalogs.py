@@ -17,6 +17,7 @@ from pyiceberg.utils.config import DEFAULT, Config
 from rookery.model import CatalogError, RookeryError, TableName, UsageError
 from rookery.storage import RenewableProperties
 from rookery.storage.location import FILE_IO
+from rookery.tables.foreign_types import carrying
 from rookery.tables.secrets import redact
 
 EMBEDDED_NAME = "lake"
@@ -156,7 +157,7 @@ def reason_of(error: Exception, properties: Mapping[str, str]) -> str:
 def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> Table:
     """Load a table; *properties* are the catalog's, whose secrets errors must not show."""
     try:
-        return _renewable(catalog.load_table(name.identifier), properties)
+        return _renewable(_load(catalog, name.identifier), properties)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if is_view(catalog, name.identifier):
             raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
@@ -164,8 +165,13 @@ def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str])
     except Exception as error:  # every kind of catalog raises what its client raises
         raise CatalogError(
             f"{name} cannot be loaded: {reason_of(error, properties)}",
-            hint="check that the catalog is reachable, and that PyIceberg knows all types of the table",
+            hint="check that the catalog is reachable, and that its metadata can be read",
         ) from error
+
+
+def _load(catalog: Catalog, identifier: tuple[str, ...]) -> Table:
+    with carrying():
+        return catalog.load_table(identifier)
 
 
 def table_locations(catalog: Catalog) -> Iterator[str]:
@@ -173,7 +179,7 @@ def table_locations(catalog: Catalog) -> Iterator[str]:
     for namespace in catalog.list_namespaces():
         tables = catalog.list_tables(namespace)
         if tables:
-            yield catalog.load_table(tables[0]).location()
+            yield _load(catalog, tables[0]).location()
         elif location := catalog.load_namespace_properties(namespace).get("location"):
             yield str(location)
 
@@ -195,7 +201,7 @@ class _TableSettings:
 
     def __call__(self) -> Mapping[str, str]:
         try:
-            return dict(open_catalog(self.config).load_table(self.identifier).io.properties)
+            return dict(_load(open_catalog(self.config), self.identifier).io.properties)
         except RookeryError:
             raise
         except Exception as error:  # every kind of catalog raises what its client raises

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rookery.collect.readable import refused
+from rookery.collect.readable import not_loadable, refused
 from rookery.maintain.facts.staleness import Staleness, Standing, staleness, standing
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.survey import Survey
@@ -94,7 +94,12 @@ class Look:
     @property
     def not_rewritable(self) -> str | None:
         """Why Spark cannot rewrite the table, nor read its rows to verify that; None if it can."""
-        return refused(self.survey.table.fields())
+        return refused(self.survey.table)
+
+    @property
+    def not_loadable(self) -> str | None:
+        """Why Iceberg's procedures cannot load the table at all; None if they can."""
+        return not_loadable(self.survey.table)
 
     @property
     def now_ms(self) -> int:

@@ -131,8 +131,11 @@ def load_java_table(spark: SparkSession, name: TableName) -> Any:
     """Return Java's table of that name, as it is now."""
     jvm: Any = spark._jvm
     try:
-        table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
-        table.refresh()
+        with refused_types(name):
+            table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
+            table.refresh()
+    except RookeryError:
+        raise
     except Exception as error:  # py4j wraps whatever Java throws
         reason = java_reason(error)
         raise CatalogError(f"Spark cannot load {name}: {reason}", hint=failure_hint(reason)) from error
