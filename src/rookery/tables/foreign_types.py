@@ -1,29 +1,27 @@
 """Types of columns that PyIceberg does not know: carried through its model as the table's metadata has them.
 
 PyIceberg refuses a whole table for one such column. Where Rookery loads a table, each of these types becomes
-a `ForeignType` before PyIceberg sees it; all other tables are parsed by PyIceberg as ever. See
-docs/decisions/0027-types-that-pyiceberg-does-not-know.md.
+a `ForeignType` before PyIceberg sees it; all other tables are parsed by PyIceberg as ever. Geometries are
+among them: PyIceberg knows some of their spellings, and writes those in another way than it has read them.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, Field, model_serializer
 from pyiceberg.conversions import from_json, to_json
-from pyiceberg.exceptions import ValidationError
 from pyiceberg.table.metadata import TableMetadataWrapper
-from pyiceberg.types import IcebergType, PrimitiveType
+from pyiceberg.types import PrimitiveType
 
-# PyIceberg spells a decimal in one way and searches for it anywhere in the text.
-_DECIMAL = re.compile(r"decimal\(\s*\d+\s*,\s*\d+\s*\)", re.ASCII)
+from rookery.sketch.typing import SKETCHED, base_type
+
+_BARE = ("decimal", "fixed")  # without what these must have
 _REST = "pyiceberg.catalog.rest"  # imported by PyIceberg when a REST catalog is opened
 _loading: ContextVar[bool] = ContextVar("rookery_loading", default=False)
 
@@ -44,13 +42,15 @@ class ForeignType(PrimitiveType):
 
     @model_serializer
     def _as_it_was_read(self) -> Any:
-        return json.loads(str(self)) if str(self).startswith("{") else str(self)
+        (spelled,) = self.root
+        return json.loads(spelled) if spelled.startswith("{") else spelled
 
     def __str__(self) -> str:
-        return self.root[0]
+        (spelled,) = self.root
+        return f"{spelled}(?)" if spelled in _BARE else spelled  # never the name of a type that is known
 
     def __repr__(self) -> str:
-        return f"ForeignType({str(self)!r})"
+        return f"ForeignType({self.root[0]!r})"
 
     def __getnewargs__(self) -> tuple[str]:
         return self.root
@@ -67,19 +67,13 @@ def _(_: ForeignType, value: str) -> Any:
     return json.loads(value)
 
 
-@lru_cache(maxsize=1024)
 def is_known(spelled: str) -> bool:
-    """Whether PyIceberg knows a type: it reads it, and would write the same.
+    """Whether a type is one that PyIceberg reads, and writes as it was.
 
     >>> [is_known(name) for name in ("long", "decimal(9,2)", "variant", "decimal(9, 2) unsigned")]
     [True, True, False, False]
     """
-    if _DECIMAL.fullmatch(spelled):
-        return True
-    try:
-        return str(IcebergType.model_validate(spelled)) == spelled
-    except (ValueError, ValidationError):
-        return False
+    return spelled == "unknown" or (base_type(spelled) in SKETCHED and spelled not in _BARE)
 
 
 def carried(kind: Any) -> Any:

@@ -13,6 +13,7 @@ from rookery.maintain.facts.staleness import Staleness, Standing, staleness, sta
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.survey import Survey
 from rookery.model import RookeryError, TableName
+from rookery.spark.procedures import row_session
 from rookery.store import Store
 from rookery.tables.iceberg import IcebergTable
 
@@ -100,6 +101,10 @@ class Look:
     def not_loadable(self) -> str | None:
         """Why Iceberg's procedures cannot load the table at all; None if they can."""
         return not_loadable(self.survey.table)
+
+    def row_session(self) -> SparkSession:
+        """The session in which rows of the table are read and rewritten."""
+        return row_session(self.subject.spark(), self.survey.table.types)
 
     @property
     def now_ms(self) -> int:

@@ -75,7 +75,7 @@ def _since(before: Look, after: Look) -> list[Snapshot]:
 def same_rows(before: Look, after: Look) -> tuple[str, ...]:
     """See that rewrites have changed no row; return what should be said."""
     stretches = rewritten(before, after)
-    spark = before.subject.spark() if stretches else None
+    spark = before.row_session() if stretches else None
     for first, last in stretches:
         assert spark is not None
         columns = _lasting(after.survey.table, first, last) if before.policy.verify is Verify.ROWS else ()
