@@ -150,11 +150,12 @@ def test_what_spark_cannot_read(spark: SparkSession, lake: Lake, given: str, kin
         names = {field.id: field.name for field in rookery.table(name, lake).load()[0].fields()}
         registered = read_statistics(statistics_path(name, lake))
         assert {names[number] for number in registered} == set(OTHERS)
-        _check_refusals(spark, lake, name)
+        if given == kind:  # coordinates that Spark does not know
+            _check_refusals(spark, lake, name)
         done = by_step(maintain_table(subject_of(lake, name, spark, BRISK)))
         assert {step: found.error for step, found in done.items() if found.error} == {}
-        for step in NAMES[2:5]:
-            assert f"Spark cannot read 'g', a column of type {kind}" in done[step].why
+        assert {done[step].outcome for step in NAMES[2:5]} == {Outcome.NOT_NEEDED}
+        assert f"Spark cannot read 'g', a column of type {kind}" in done["rewrite data files"].why
 
 
 def test_what_java_cannot_load(spark: SparkSession, lake: Lake) -> None:

@@ -30,6 +30,7 @@ _UNSUPPORTED = (
     "Cannot convert unsupported type to Spark",
     "Cannot parse type string",
     "Cannot parse type from json",
+    "ST_INVALID_CRS_VALUE",  # of a geometry
 )
 _GONE = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _FOREIGN = ("pyspark", "py4j")
