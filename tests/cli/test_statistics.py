@@ -232,12 +232,12 @@ class TestAnalyze:
         spark.sql(f"INSERT INTO {name} SELECT 7, null")
         code, out, err = rookery("analyze", name)
         assert (code, err) == (0, "")
-        assert out.splitlines()[-1] == "nothing: its type cannot be sketched"
+        assert out.splitlines()[-1] == "nothing: columns of type unknown are not analysed"
         known = columns_of(rookery, "stats", name)
         assert (known["id"]["ndv"], known["nothing"]["ndv"]) == (1, None)
         code, out, _ = rookery("analyze", name, "--columns", "nothing")
         assert code == 0
-        assert "nothing: its type cannot be sketched" in out
+        assert "nothing: columns of type unknown are not analysed" in out
 
 
 class TestStats:

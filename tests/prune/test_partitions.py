@@ -52,6 +52,7 @@ from rookery.prune.partitions import (
     test_partitions,
     transformed,
 )
+from rookery.tables.foreign_types import ForeignType
 from tests.prune import typed
 from tests.where.naive import matches
 
@@ -354,3 +355,10 @@ def test_transforms_are_those_of_java(spark: SparkSession, kind: str) -> None:
             if here != there
         ]
         assert not wrong, (call, wrong[:3])
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=str)
+@pytest.mark.parametrize("kind", ["variant", "fixed-point(3)", "quaternion(3)"])
+def test_types_that_are_not_known_prove_nothing(transform: Transform[Any, Any], kind: str) -> None:
+    spec = PartitionSpec(PartitionField(1, 1000, transform, "p"))
+    assert partition_columns(spec, {1: ForeignType(kind)}) == []

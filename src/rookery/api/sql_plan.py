@@ -25,7 +25,7 @@ from rookery.model import (
     any_of,
     in_bytes,
 )
-from rookery.model.type_names import base_type
+from rookery.model.type_names import SKETCHED, base_type
 from rookery.prune.canonical import from_rows, scale_of, unscaled_of
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
@@ -231,7 +231,8 @@ def _column(planned: PlannedTable, name: str) -> Field | None:
 def _same_values(one: str, two: str) -> bool:
     """Whether equal values of two types stand in the same form."""
     whole = {"int", "long"}
-    return (one == two and base_type(one) not in ("float", "double")) or {one, two} <= whole
+    comparable = base_type(one) in SKETCHED - {"float", "double"}
+    return (one == two and comparable) or {one, two} <= whole
 
 
 def _keys(source: PlannedTable, field: Field) -> tuple[Value, ...] | None:

@@ -60,7 +60,7 @@ class ColumnStats:
     size: int | None
     snapshot_id: int | None
     coverage: float
-    unknown: Mapping[str, str]  # why nulls, min or max are not known
+    unknown: Mapping[str, str]  # why ndv, nulls, min or max are not known
     rows: RowStats | None = None
 
 

@@ -12,7 +12,13 @@ from rookery.collect.distributions import DistributionRequest
 from rookery.collect.keep import keep
 from rookery.collect.prepare import AnalyzePlan, differs, prepare
 from rookery.collect.progress import Progress, silent
-from rookery.collect.readable import needs_engine, unreadable, why_skipped
+from rookery.collect.readable import (
+    needs_engine,
+    not_loadable,
+    unreadable,
+    why_not_sketched,
+    why_skipped,
+)
 from rookery.collect.refresh_distributions import refresh_rows
 from rookery.collect.segments import write_groups
 from rookery.collect.statistics import is_registered, register, registrable
@@ -71,7 +77,8 @@ def analyze(
     if not dry_run:
         if differs(work, wants):
             spark = session()
-            load_java_table(spark, table.name)  # where nothing can be registered, nothing need be read
+            if not not_loadable(table):
+                load_java_table(spark, table.name)  # where a commit would fail, nothing need be read
             state, costs, rows_read = _collect(spark, table, store, work, wants, progress)
         assert state is not None
         something = any(registrable(table, snapshot, state).values())
@@ -94,10 +101,10 @@ def analyze(
 
 
 def _skipped(table: IcebergTable, work: AnalyzePlan, not_sketched: Sequence[Field]) -> dict[str, str]:
-    found = {field.name: "its type cannot be sketched" for field in not_sketched}
-    unable = unreadable(table.fields(work.snapshot))
+    found = {field.name: why_not_sketched(table, field) for field in not_sketched}
+    unable = unreadable(table, work.snapshot)
     return found | {
-        field.name: why_skipped(field, work.skipped[field.id], unable)
+        field.name: why_skipped(table, field, work.skipped[field.id], unable)
         for field in work.fields
         if field.id in work.skipped
     }
@@ -105,7 +112,7 @@ def _skipped(table: IcebergTable, work: AnalyzePlan, not_sketched: Sequence[Fiel
 
 def _not_in_rows(table: IcebergTable, work: AnalyzePlan) -> Set[int]:
     """The columns that row statistics leave out: files with deletes are read for them by Spark."""
-    unable = unreadable(table.fields(work.snapshot))
+    unable = unreadable(table, work.snapshot)
     by_spark = bool(unable) and bool(needs_engine(work.live.decoded).any())
     return work.skipped.keys() | (unable if by_spark else frozenset())
 

@@ -46,7 +46,7 @@ def declared_groups(state: State, fields: Sequence[Field]) -> list[Field]:
     found: dict[Field, None] = {}
     for kind in state.header.types.values():
         members = [by_id.get(number) for number in member_ids(kind)] if kind.startswith("joint(") else []
-        if members and all(member is not None for member in members):
+        if members and all(member and base_type(member.type) in SKETCHED for member in members):
             found[group_field([member.name for member in members if member], fields)] = None
     return list(found)
 

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Sequence
 
 from rookery.model import Field, UsageError
+from rookery.model.type_names import SKETCHED, base_type
 
 _PREFIX = "joint("
 _MEMBER = re.compile(r"(-?\d+):(\w+(?:\([^)]*\)|\[\d+\])?)")
@@ -27,6 +28,11 @@ def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
                 f"'{name}' cannot be counted together with others",
                 hint="name columns at the top of the table",
             )
+        if base_type(member.type) not in SKETCHED:
+            raise UsageError(
+                f"'{name}', a {member.type}, cannot be counted together with others",
+                hint="name columns of other types",
+            )
         members.append(member)
     if len(members) < 2 or len({member.id for member in members}) < len(members):
         raise UsageError("a column group needs two different columns or more", hint="use --together a,b")
@@ -40,7 +46,7 @@ def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
 
 def is_group(field: Field) -> bool:
     """Whether a field stands for a column group."""
-    return field.type.startswith(_PREFIX)
+    return field.id < 0 and field.type.startswith(_PREFIX)
 
 
 def member_ids(type_name: str) -> tuple[int, ...]:

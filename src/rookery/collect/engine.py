@@ -41,7 +41,7 @@ def run_engine(
     by_path = ordinals_by_path(group, ordinals)
     thetas = {column.id: InvertedThetaBuilder(group.files.num_rows) for column in group.fields}
     values = 0
-    only = readable_only(table.fields(snapshot))
+    only = readable_only(table, snapshot)
     with on_spark(spark):
         frame = pinned_table(spark, table.name).staged(snapshot.id, list(by_path), only)
         if frame is not None:

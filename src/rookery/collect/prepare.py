@@ -57,7 +57,7 @@ def prepare(
         return work
     live = live_files(table, snapshot, None, decode_all=True)
     wanted = _columns_of(indexes.indexes, table.fields(snapshot))
-    unable = unreadable(table.fields(snapshot))
+    unable = unreadable(table, snapshot)
     groups = plan.groups(live.decoded, live.keys, fields, wanted, None, unable)
     skipped = _skipped(live, (*table.fields(snapshot), *fields), unable)
     return AnalyzePlan(snapshot, fields, None, live, {}, groups, declared, indexes, skipped)
@@ -91,7 +91,7 @@ def _build_upon(
     base = {field_id: sketch for field_id, sketch in base.items() if field_id in state.header.types}
     wanted = _columns_of(indexes.indexes, table.fields(snapshot))
     # Whether a column can be read hangs on the formats and deletes of all files, which states do not tell.
-    unable = unreadable(table.fields(snapshot))
+    unable = unreadable(table, snapshot)
     if not live.decoded_all and (unable or _lacks_something(state, live, fields, wanted)):
         live = live_files(table, snapshot, state, decode_all=True)
     groups = plan.groups(live.decoded, live.keys, fields, wanted, state, unable)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+import re
+from collections.abc import Set
 
 import numpy as np
 import pyarrow as pa
@@ -10,36 +11,68 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.collect.column_sets import is_group, member_ids
-from rookery.model import Field
+from rookery.model import Field, Snapshot
 from rookery.model.type_names import SKETCHED, base_type
+from rookery.tables.iceberg import IcebergTable
 
 _NOT_IN_SPARK = frozenset({"time", "timestamp_ns", "timestamptz_ns"})
 SPARK_READS = SKETCHED - _NOT_IN_SPARK
+_SPARK_KNOWS = SPARK_READS | {"variant", "unknown"}
+_SPATIAL = re.compile(r"(geometry|geography)\s*(\(.*\))?", re.ASCII)
 
 
-def refused(fields: Sequence[Field]) -> str | None:
-    """Say why Spark refuses a table with these columns; None if it does not."""
-    found = next((field for field in fields if base_type(field.type) in _NOT_IN_SPARK), None)
-    return None if found is None else f"Spark cannot read '{found.name}', a column of type {found.type}"
+def java_knows(kind: str) -> bool:
+    """Whether Iceberg's Java library knows a type; it loads no table that has another in any schema.
+
+    >>> [java_knows(kind) for kind in ("fixed[16]", "variant", "geometry(srid:0)", "quaternion(3)")]
+    [True, True, True, False]
+    """
+    return base_type(kind) in SKETCHED | _SPARK_KNOWS or _SPATIAL.fullmatch(kind) is not None
 
 
-def unreadable(fields: Sequence[Field]) -> frozenset[int]:
+def not_loadable(table: IcebergTable) -> str | None:
+    """Say why Spark, or any engine in Java, cannot load a table; None if they can."""
+    found = min((kind for kind in table.types if not java_knows(kind)), default=None)
+    return None if found is None else f"Iceberg's Java library does not know the type {found}"
+
+
+def refused(table: IcebergTable, snapshot: Snapshot | None = None) -> str | None:
+    """Say why Spark refuses to read a table; None if it does not."""
+    fields = table.fields(snapshot)
+    found = next((field for field in fields if base_type(field.type) not in _SPARK_KNOWS), None)
+    if found is not None:
+        return f"Spark cannot read '{found.name}', a column of type {found.type}"
+    return not_loadable(table)
+
+
+def unreadable(table: IcebergTable, snapshot: Snapshot) -> frozenset[int]:
     """Return the ids of the leaf columns that must be left out so that Spark reads a table.
 
     A list or map is read as a whole: where Spark cannot read one leaf of it, it reads none.
     """
-    if refused(fields) is None:
+    fields = table.fields(snapshot)
+    if refused(table, snapshot) is None:
         return frozenset()
+    if not_loadable(table):
+        return frozenset(field.id for field in fields)
     alone = [field for field in fields if base_type(field.type) not in SPARK_READS]
     repeated = {field.parts[0] for field in fields if field.repeated}
     whole = {field.parts[0] for field in alone} & repeated
     return frozenset(field.id for field in fields if field in alone or field.parts[0] in whole)
 
 
-def readable_only(fields: Sequence[Field]) -> list[int] | None:
+def readable_only(table: IcebergTable, snapshot: Snapshot) -> list[int] | None:
     """Return the ids of the leaf columns that Spark can read, or None if it can read all."""
-    skipped = unreadable(fields)
-    return [field.id for field in fields if field.id not in skipped] if skipped else None
+    skipped = unreadable(table, snapshot)
+    return [field.id for field in table.fields(snapshot) if field.id not in skipped] if skipped else None
+
+
+def why_not_sketched(table: IcebergTable, field: Field) -> str:
+    """Say why a column has no statistics, and what its type does to those of the others."""
+    why = f"columns of type {field.type} are not analysed"
+    if java_knows(field.type):
+        return why
+    return f"{why}; {not_loadable(table)}, so nothing is registered for other engines"
 
 
 def needs_engine(files: pa.Table) -> NDArray[np.bool_]:
@@ -58,9 +91,11 @@ def skipped_files(files: pa.Table, field: Field, skipped: Set[int]) -> NDArray[n
     return avro | orc if _is_among(field, skipped) else avro
 
 
-def why_skipped(field: Field, files: int, skipped: Set[int]) -> str:
+def why_skipped(table: IcebergTable, field: Field, files: int, skipped: Set[int]) -> str:
     """Say why a column is not covered in all files."""
     count = f"{files:,} file{'s' if files > 1 else ''} not covered"
+    if why := not_loadable(table):
+        return f"Spark cannot read ORC and Avro files of this table, as {why}; {count}"
     if _is_among(field, skipped):
         return f"Spark cannot read this column of type {field.type} from ORC and Avro; {count}"
     return f"Spark cannot read Avro files of a table with a column of a type that it does not know; {count}"

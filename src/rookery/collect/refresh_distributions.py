@@ -32,7 +32,7 @@ def refresh_rows(
     if before is not None and before.rows_gone + gone > STALE_SHARE * max(before.rows_seen, 1):
         anew = True
     files = _all_files(table, work) if anew else _new_files(work)
-    only = readable_only(table.fields(work.snapshot))
+    only = readable_only(table, work.snapshot)
     found = collect_rows(spark, table.name, work.snapshot.id, files, wants, store.io_properties, only)
     if anew or work.state is None or before is None:
         return _index(wants, found.rows, 0), found, found.rows

@@ -76,7 +76,7 @@ def _by_engine(
 ) -> list[Partial]:
     """Read files by Iceberg's own reader, or Parquet by ours if the table has a type that Spark refuses."""
     formats = group.files["format"].to_pylist()
-    refuses = refused(table.fields(work.snapshot)) is not None
+    refuses = refused(table, work.snapshot) is not None
     ours = [ordinal for ordinal in ordinals if refuses and formats[ordinal] == "parquet"]
     others = [ordinal for ordinal in ordinals if not (refuses and formats[ordinal] == "parquet")]
     parts = [run_own(spark, table, store, work.snapshot, group, ours)] if ours else []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.table.statistics import StatisticsFile
 
 from rookery.blobs import is_carried
+from rookery.collect.readable import not_loadable
 from rookery.model import UNUSABLE_FILE, Snapshot
 from rookery.puffin import THETA_V1, Blob, BlobMetadata, Writer, open_puffin
 from rookery.sidecar import State
@@ -60,8 +61,11 @@ def registrable(table: IcebergTable, snapshot: Snapshot, state: State) -> dict[i
     """Return the numbers of distinct values of the columns that the snapshot's schema still has.
 
     None is registered that is 0: sketches pass over the empty text, so a column may have values all the same,
-    and from 0 engines conclude that no row matches.
+    and from 0 engines conclude that no row matches. Nothing can be registered with a table that Java cannot
+    load, as it is Java that commits.
     """
+    if not_loadable(table):
+        return {}
     present = {field.id for field in table.fields(snapshot)}
     return {field_id: state.ndv(field_id) for field_id in sorted(state.thetas) if field_id in present}
 

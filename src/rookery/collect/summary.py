@@ -16,6 +16,7 @@ from rookery.collect.choose import declared_groups
 from rookery.collect.column_sets import is_group
 from rookery.collect.extremes import NO_VALUE, ColumnBounds, Extreme
 from rookery.model import Certainty, Estimate, Field, Snapshot
+from rookery.model.type_names import SKETCHED, base_type
 from rookery.sidecar import State, Store, ZoneMap
 from rookery.sidecar.live import Live, live_files
 from rookery.sketch import ThetaSketch, union
@@ -155,12 +156,22 @@ def _column(known: Known, column: Field) -> ColumnSummary:
     if is_group(column):  # of which metadata knows nothing
         return ColumnSummary(column, *_distinct(known, column, known.rows)[1:])
     bounds = known.bounds(column)
+    if base_type(column.type) not in SKETCHED:
+        return _not_analysed(column, bounds)
     sketch, ndv, coverage = _distinct(known, column, bounds.most_values())
     low, high = bounds.least(sketch), bounds.greatest(sketch)
     nulls, why = bounds.nulls()
     reasons = {"nulls": why, "min": low.reason, "max": high.reason}
     unknown = {name: reason for name, reason in reasons.items() if reason is not None}
     return ColumnSummary(column, ndv, coverage, nulls, low, high, bounds.size, unknown)
+
+
+def _not_analysed(column: Field, bounds: ColumnBounds) -> ColumnSummary:
+    """What is known of a column whose values mean nothing here: how many are null, and what they take."""
+    nulls, why = bounds.nulls()
+    unknown = dict.fromkeys(("ndv", "min", "max"), f"columns of type {column.type} are not analysed")
+    unknown |= {} if why is None else {"nulls": why}
+    return ColumnSummary(column, None, 0.0, nulls, size=bounds.size, unknown=unknown)
 
 
 def _distinct(

@@ -26,14 +26,15 @@ SKETCHED = frozenset(
 )
 """The types whose distinct values can be counted."""
 
-_PARAMETRIC = re.compile(r"(decimal|fixed|joint)\b")
+# As a whole: a type of which only the beginning is known is another type.
+_PARAMETRIC = re.compile(r"(decimal)\(\d+,\s*\d+\)|(fixed)\[\d+\]|(joint)\(.*\)", re.ASCII)
 
 
 def base_type(type_name: str) -> str:
     """Return an Iceberg type's name without its parameters.
 
-    >>> base_type("decimal(12, 2)"), base_type("fixed[16]"), base_type("long")
-    ('decimal', 'fixed', 'long')
+    >>> base_type("decimal(12, 2)"), base_type("fixed[16]"), base_type("long"), base_type("fixed-point(3)")
+    ('decimal', 'fixed', 'long', 'fixed-point(3)')
     """
-    match = _PARAMETRIC.match(type_name)
-    return match.group(1) if match else type_name
+    match = _PARAMETRIC.fullmatch(type_name)
+    return str(match[match.lastindex]) if match and match.lastindex else type_name

@@ -71,6 +71,8 @@ def partition_columns(spec: PartitionSpec, types: Mapping[int, IcebergType]) -> 
         )
         if kind is None or not understood or not isinstance(kind, PrimitiveType):
             continue  # void, transforms of the future, columns that are gone
+        if base_type(str(kind)) not in SUPPORTED:
+            continue  # types of the future
         result = "int" if isinstance(transform, TimeTransform) else str(transform.result_type(kind))
         if base_type(result) in SUPPORTED:
             value = Field(part.field_id, part.name, result)

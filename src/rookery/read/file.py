@@ -181,7 +181,7 @@ class GroupReading:
         found = []
         for number in field_ids:
             known = self._request.fields.get(number)  # None: dropped since, though deletes by it still hold
-            target = pa.null() if known is None else arrow_type(self._request.schema.find_type(number))
+            target = pa.null() if known is None else self._arrow_type(known)
             if leaves[number] is None:
                 array = self._absent(number, known, target, rows)
             else:
@@ -191,6 +191,15 @@ class GroupReading:
                 if known is not None and (typed or _promoted(known.type, array.type)):
                     array = cast(array, target)
             found.append(array)
+        return found
+
+    def _arrow_type(self, column: Field) -> pa.DataType:
+        found = arrow_type(self._request.schema.find_type(column.id))
+        if found is None:  # deletes by such a column, as columns to read are looked at before
+            raise StorageError(
+                f"'{column.name}' has a type that is not read here: {column.type}",
+                hint="use table.scan(spark, …)",
+            )
         return found
 
     def _read(self, leaves: Mapping[int, ParquetLeaf], rows: NDArray[np.int64]) -> None:

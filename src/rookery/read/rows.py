@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -23,6 +23,7 @@ from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
 _WORKERS = 8
+_SHOWN = 8  # columns that a hint lists
 _FEW = 2  # files that are read one behind the other: threads would take longer to start
 T = TypeVar("T")
 
@@ -116,7 +117,7 @@ def make_request(
     return Request(predicate, chosen, schema, fields, store.io_properties, store.cache)
 
 
-def result_schema(columns: Iterable[NestedField]) -> pa.Schema:
+def result_schema(columns: Sequence[NestedField]) -> pa.Schema:
     """Return the columns in Arrow."""
     found = []
     for column in columns:
@@ -124,10 +125,16 @@ def result_schema(columns: Iterable[NestedField]) -> pa.Schema:
         if arrow is None:
             raise UsageError(
                 f"'{column.name}' has a type that is not read here: {column.field_type}",
-                hint="leave the column out, or use table.scan(spark, …)",
+                hint=_others(columns),
             )
         found.append(arrow)
     return pa.schema(found)
+
+
+def _others(columns: Sequence[NestedField]) -> str:
+    names = [column.name for column in columns if arrow_field(column) is not None]
+    listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"name only columns that are read ({listed or 'none of these'}), or use table.scan(spark, …)"
 
 
 def _read_all(

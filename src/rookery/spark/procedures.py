@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,19 @@ def call(spark: SparkSession, name: TableName, procedure: str, **arguments: Argu
             return [row.asDict() for row in spark.sql(statement).collect()]
     except Exception as error:  # Spark and py4j wrap whatever Java throws
         raise translate_java_error(error, f"{procedure} of {name}") from error
+
+
+def row_session(spark: SparkSession, types: Set[str]) -> SparkSession:
+    """Return a session that reads rows of a table with these types of columns, to run procedures in.
+
+    Iceberg's vectorized reader fails on files with a variant; a session of its own reads them by row.
+    """
+    if "variant" not in types:
+        return spark
+    session: Any = spark
+    alike = type(spark)(spark.sparkContext, session._jsparkSession.cloneSession())
+    alike.conf.set("spark.sql.iceberg.vectorization.enabled", "false")
+    return alike
 
 
 _EXPIRED = {

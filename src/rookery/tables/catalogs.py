@@ -19,6 +19,7 @@ from rookery.io.location import FILE_IO
 from rookery.io.redaction import redact
 from rookery.model import CatalogError, RookeryError, TableName, UsageError
 from rookery.tables.any_blob_type import load_with_any_blob_type
+from rookery.tables.foreign_types import carrying
 
 EMBEDDED_NAME = "lake"
 HOME_VARIABLE = "ROOKERY_HOME"
@@ -157,7 +158,7 @@ def reason_of(error: Exception, properties: Mapping[str, str]) -> str:
 def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> Table:
     """Load a table; *properties* are the catalog's, whose secrets errors must not show."""
     try:
-        return _renewable(load_with_any_blob_type(catalog, name.identifier), properties)
+        return _renewable(_load(catalog, name.identifier), properties)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if is_view(catalog, name.identifier):
             raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
@@ -165,8 +166,13 @@ def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str])
     except Exception as error:  # every kind of catalog raises what its client raises
         raise CatalogError(
             f"{name} cannot be loaded: {reason_of(error, properties)}",
-            hint="check that the catalog is reachable, and that PyIceberg knows all types of the table",
+            hint="check that the catalog is reachable, and that its metadata can be read",
         ) from error
+
+
+def _load(catalog: Catalog, identifier: tuple[str, ...]) -> Table:
+    with carrying():
+        return load_with_any_blob_type(catalog, identifier)
 
 
 def table_locations(catalog: Catalog) -> Iterator[str]:
@@ -174,7 +180,7 @@ def table_locations(catalog: Catalog) -> Iterator[str]:
     for namespace in catalog.list_namespaces():
         tables = catalog.list_tables(namespace)
         if tables:
-            yield load_with_any_blob_type(catalog, tables[0]).location()
+            yield _load(catalog, tables[0]).location()
         elif location := catalog.load_namespace_properties(namespace).get("location"):
             yield str(location)
 
@@ -196,8 +202,7 @@ class _TableSettings:
 
     def __call__(self) -> Mapping[str, str]:
         try:
-            loaded = load_with_any_blob_type(open_catalog(self.config), self.identifier)
-            return dict(loaded.io.properties)
+            return dict(_load(open_catalog(self.config), self.identifier).io.properties)
         except RookeryError:
             raise
         except Exception as error:  # every kind of catalog raises what its client raises

@@ -9,7 +9,9 @@ from functools import lru_cache
 
 from rookery.model.errors import UsageError
 from rookery.model.names import quote_part
+from rookery.model.predicate import IsNull, Predicate
 from rookery.model.table import Field
+from rookery.model.type_names import SKETCHED, base_type
 
 _SHOWN = 8  # columns that a hint lists
 
@@ -20,6 +22,18 @@ class Inexact(Exception):  # noqa: N818 - no failure: the comparison stays with 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+def check_type(field: Field) -> None:
+    """Leave a column of another type than Rookery knows to Spark, for every kind of comparison."""
+    if base_type(field.type) not in SKETCHED:
+        raise Inexact(f"columns of type {field.type} are not compared")
+
+
+def null_test(field: Field, *, negated: bool = False) -> Predicate:
+    """Return `field IS NULL`, or IS NOT NULL."""
+    check_type(field)  # how nulls of a type that is not known are stored is not known either
+    return IsNull(field, negated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from rookery.model.predicate import (
     ALWAYS,
     NEVER,
     IsNaN,
-    IsNull,
     Op,
     Opaque,
     Predicate,
@@ -24,7 +23,7 @@ from rookery.model.predicate import (
     any_of,
 )
 from rookery.model.table import Field
-from rookery.where.binding import Group, Inexact, Names, not_comparable
+from rookery.where.binding import Group, Inexact, Names, not_comparable, null_test
 from rookery.where.literals import Kind, Literal, among, compare
 from rookery.where.parsing import with_depth
 from rookery.where.patterns import begins_with
@@ -101,7 +100,7 @@ def _leaf(node: ice.UnboundPredicate, negated: bool, names: Names, zone: tzinfo)
         field = _column(node, names)
         if isinstance(field, Group):
             raise Inexact("only plain columns are asked whether they are null")
-        return IsNull(field, negated ^ isinstance(node, ice.NotNull))
+        return null_test(field, negated=negated ^ isinstance(node, ice.NotNull))
     field = _column(node, names)
     if isinstance(field, Group):
         raise not_comparable(field)

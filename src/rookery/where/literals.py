@@ -24,7 +24,7 @@ from rookery.model.predicate import NEVER, Compare, In, IsNull, Op, Predicate, V
 from rookery.model.table import Field
 from rookery.model.type_names import base_type
 from rookery.where import timestamps
-from rookery.where.binding import Inexact
+from rookery.where.binding import Inexact, check_type
 from rookery.where.timestamps import MICROS_A_DAY, trimmed
 
 NAN = math.nan  # one object, so that predicates with it equal each other
@@ -92,6 +92,7 @@ def compare(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predicate:
 
 def among(field: Field, literals: Sequence[Literal], zone: tzinfo, *, negated: bool = False) -> Predicate:
     """Return `field IN (literals)`, or NOT IN, which is never true if one of them is null."""
+    check_type(field)
     given = [literal for literal in literals if literal.kind is not Kind.NULL]
     values: dict[Value, None] = {}
     for literal in _widened(field, given):

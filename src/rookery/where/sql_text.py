@@ -24,7 +24,7 @@ from rookery.model.predicate import (
     any_of,
 )
 from rookery.model.table import Field
-from rookery.where.binding import Group, Inexact, Names, not_comparable
+from rookery.where.binding import Group, Inexact, Names, not_comparable, null_test
 from rookery.where.constants import constant
 from rookery.where.literals import NULL, Kind, Literal, among, compare
 from rookery.where.parsing import line_column, parse_expression, with_depth
@@ -204,7 +204,7 @@ def _null_safe(binder: _Binder, node: exp.Expression, negated: bool) -> Predicat
     field, literal, _ = binder.sides(node.this, node.expression)
     negated ^= isinstance(node, exp.NullSafeNEQ)
     if literal.kind is Kind.NULL:
-        return IsNull(field, negated)
+        return null_test(field, negated=negated)
     if not negated:
         return compare(field, Op.EQ, literal, binder.zone)
     return _or_null(field, compare(field, Op.NE, literal, binder.zone))
@@ -253,7 +253,7 @@ def _is(binder: _Binder, node: exp.Expression, negated: bool) -> Predicate:
 def _null(binder: _Binder, node: exp.Expression, negated: bool) -> Predicate:
     column = binder.column(node)
     if isinstance(column, Field):
-        return IsNull(column, negated)
+        return null_test(column, negated=negated)
     if column is None and (literal := constant(node, binder.zone)) is not None:
         return ALWAYS if (literal.kind is Kind.NULL) is not negated else NEVER
     raise Inexact("only plain columns are asked whether they are null")

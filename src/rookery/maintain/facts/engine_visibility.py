@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rookery.collect.readable import not_loadable
 from rookery.collect.statistics import names_gone
 from rookery.maintain.facts.staleness import Ancestry, others_registered, stated_ndvs
 from rookery.maintain.survey import Survey
@@ -58,7 +59,7 @@ def _nearest(survey: Survey, snapshots: Sequence[Snapshot]) -> dict[int, int]:
 
 def engine_visibility(survey: Survey, line: Ancestry) -> tuple[EngineVisibility, ...]:
     """Return what Spark and Trino find, and how to mend what they do not."""
-    if survey.snapshot is None:
+    if survey.snapshot is None or not_loadable(survey.table):
         return ()
     seen = trino_sees(survey, line)
     columns = _visible(survey) | (_top_level(survey) & seen.keys())

@@ -164,7 +164,7 @@ def run(look: TableView, planned: Plan) -> Ran:
 def _call(look: TableView, planned: Plan, options: Mapping[str, str]) -> dict[str, int]:
     order = planned.details["order"]
     answer = call(
-        look.subject.spark(),
+        look.row_session(),
         look.subject.name,
         "rewrite_data_files",
         strategy=planned.details["strategy"],

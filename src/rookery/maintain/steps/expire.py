@@ -63,6 +63,8 @@ def plan(look: TableView) -> Plan | Idle:
     rule = rule_of(wanted, look.now_ms)
     if rule is None:
         return Idle("snapshots are kept for ever")
+    if look.not_loadable:
+        return Idle(look.not_loadable)
     if not collects_garbage(table):
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
     found = retention(table.table.metadata, rule)

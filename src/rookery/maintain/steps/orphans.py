@@ -37,6 +37,8 @@ def plan(look: TableView) -> Plan | Idle:
     expired = trash.expired(look.survey.store, look.subject.now()) if trash is not None else []
     if age is None:
         return _emptying(expired) if expired else Idle("orphan files are kept")
+    if look.not_loadable:  # and so Iceberg cannot be asked about them
+        return _emptying(expired) if expired else Idle(look.not_loadable)
     if not collects_garbage(table):
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
     if age < LEAST_ORPHAN_AGE:

@@ -8,12 +8,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rookery.collect.readable import refused
+from rookery.collect.readable import not_loadable, refused
 from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.survey import Survey
 from rookery.model import RookeryError, TableName
 from rookery.sidecar import Store
+from rookery.spark.procedures import row_session
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -94,7 +95,16 @@ class TableView:
     @property
     def not_rewritable(self) -> str | None:
         """Why Spark cannot rewrite the table, nor read its rows to verify that; None if it can."""
-        return refused(self.survey.table.fields())
+        return refused(self.survey.table)
+
+    @property
+    def not_loadable(self) -> str | None:
+        """Why Iceberg's procedures cannot load the table at all; None if they can."""
+        return not_loadable(self.survey.table)
+
+    def row_session(self) -> SparkSession:
+        """The session in which rows of the table are read and rewritten."""
+        return row_session(self.subject.spark(), self.survey.table.types)
 
     @property
     def now_ms(self) -> int:

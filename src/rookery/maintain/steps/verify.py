@@ -75,7 +75,7 @@ def _since(before: TableView, after: TableView) -> list[Snapshot]:
 def same_rows(before: TableView, after: TableView) -> tuple[str, ...]:
     """See that rewrites have changed no row; return what should be said."""
     stretches = rewritten(before, after)
-    spark = before.subject.spark() if stretches else None
+    spark = before.row_session() if stretches else None
     for first, last in stretches:
         assert spark is not None
         columns = _lasting(after.survey.table, first, last) if before.policy.verify is Verify.ROWS else ()

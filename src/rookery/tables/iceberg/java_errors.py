@@ -26,7 +26,13 @@ _OVERTAKEN = (
 )
 _STORAGE = ("IOException", "FileSystemException", "AccessDeniedException", "FileNotFoundException")
 _CANCELLED = ("SPARK_JOB_CANCELLED", "stopped SparkContext", "SparkContext was shut down")
-_UNSUPPORTED = "Spark does not support", "Cannot convert unsupported type to Spark"
+_UNSUPPORTED = (
+    "Spark does not support",
+    "Cannot convert unsupported type to Spark",
+    "Cannot parse type string",
+    "Cannot parse type from json",
+    "ST_INVALID_CRS_VALUE",  # of a geometry
+)
 _GONE = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _FOREIGN = ("pyspark", "py4j")
 _NO_CLASSES = re.compile(r"No FileSystem for scheme|ClassNotFound|NoClassDefFound|Cannot find constructor")

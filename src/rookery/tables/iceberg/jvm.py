@@ -35,6 +35,7 @@ import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.source.SparkRewriteTable;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.types.TypeUtil;
+import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.types.StructType;
@@ -85,6 +86,12 @@ public class RookeryRead {
     public void run() { ScanTaskSetManager.get().removeTasks(table, key); }
   }
   public static Object pin(Table table) { return new BaseTable(new Pinned(table), table.name()); }
+  public static Object hasVariant(Table table) {  // or files that have one of a column that is gone
+    for (Object schema : table.schemas().values())
+      for (Object field : TypeUtil.indexById(((Schema) schema).asStruct()).values())
+        if (((Types.NestedField) field).type().isVariantType()) return Boolean.TRUE;
+    return Boolean.FALSE;
+  }
   public static Object whole(Table pinned) { return new SparkTable(pinned); }
   public static Object staged(Table table, String key, long snapshotId, int schemaId, Collection paths,
       Collection only) throws Exception {
@@ -131,8 +138,11 @@ def load_java_table(spark: SparkSession, name: TableName) -> Any:
     """Return Java's table of that name, as it is now."""
     jvm: Any = spark._jvm
     try:
-        table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
-        table.refresh()
+        with refused_types(name):
+            table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
+            table.refresh()
+    except RookeryError:
+        raise
     except Exception as error:  # py4j wraps whatever Java throws
         reason = java_reason(error)
         raise CatalogError(f"Spark cannot load {name}: {reason}", hint=failure_hint(reason)) from error
@@ -244,6 +254,7 @@ class PinnedTable:
         try:
             with refused_types(self.name):
                 relation = call_compiled(self.spark, "RookeryRead", _READ, method, *arguments)
+                by_row = call_compiled(self.spark, "RookeryRead", _READ, "hasVariant", self.java)
         except RookeryError:
             raise
         except Exception as error:  # py4j wraps whatever Java throws
@@ -255,8 +266,17 @@ class PinnedTable:
             return None
         # With a catalog but no name in it, Spark finds Iceberg's functions and loads no other table.
         catalog = jvm.scala.Option.apply(session.sessionState().catalogManager().catalog(self.name.catalog))
+        # Iceberg's vectorized reader fails on files with a variant, whatever columns are asked for.
+        options = jvm.java.util.HashMap()
+        if by_row:
+            options.put("vectorization-enabled", "false")
+        nothing = jvm.scala.Option.empty()
         plan = jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation.create(
-            relation, catalog, jvm.scala.Option.empty()
+            relation,
+            catalog,
+            nothing,
+            jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options),
+            nothing,
         )
         return self.spark.read._df(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan))
 

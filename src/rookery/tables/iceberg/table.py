@@ -97,6 +97,11 @@ class IcebergTable:
             return self.table.schema()
         return self.table.schemas().get(snapshot.schema_id, self.table.schema())
 
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The types of all leaf columns, of old schemas too."""
+        return frozenset(field.type for schema in self.table.schemas().values() for field in leaves(schema))
+
     def fields(self, snapshot: Snapshot | None = None) -> tuple[Field, ...]:
         """Return the leaf columns.
 
