@@ -25,7 +25,7 @@ from rookery.maintain.facts.drift import (
 )
 from rookery.model import Field
 from rookery.prune.bounds import Bounds
-from rookery.prune.canonical import form_of
+from rookery.values.canonical import form_of
 
 unhurried = settings(deadline=None)  # a busy machine is no find
 WHOLE = st.integers(-30, 30)

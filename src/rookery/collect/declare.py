@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from rookery.model import Field, Snapshot, UsageError, column_named, thousands
 from rookery.model.type_names import base_type
-from rookery.prune.canonical import SUPPORTED
 from rookery.sidecar import FILES_SCHEMA, Declared, Index, IndexKind, State, StateHeader, Store
 from rookery.sidecar.usable import from_best_state
 from rookery.tables.iceberg import IcebergTable
+from rookery.values.canonical import SUPPORTED
 
 DEFAULT_FPP = 0.001
 LOWEST_FPP = 1e-6  # a lower one takes more than twice the space, and files are seldom so many

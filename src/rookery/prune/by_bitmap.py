@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from rookery.model import And, Leaf, Or, Predicate, all_of, leaves_of, opaque_parts
-from rookery.prune.canonical import form_of, from_bytes
 from rookery.prune.fileset import FileSet, SegmentPosition
-from rookery.prune.row_filter import true_values
 from rookery.sidecar import Index, IndexKind, Segment
 from rookery.sketch.bitmap import cardinality_by_file, positions_of
 from rookery.sketch.bitmap_directory import BitmapDirectory
+from rookery.values.canonical import form_of, from_bytes
+from rookery.values.row_filter import true_values
 
 if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning

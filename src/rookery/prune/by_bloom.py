@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.model import Leaf, leaves_of
-from rookery.prune.by_theta import wanted_values
-from rookery.prune.evaluate import evaluate
+from rookery.model import Leaf, leaves_of, wanted_values
 from rookery.prune.fileset import SegmentPosition, merged
 from rookery.sidecar import Index, IndexKind
 from rookery.sketch.value_hashes import bloom_hashes
+from rookery.values.evaluate import evaluate
 
 if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning

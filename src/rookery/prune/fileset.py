@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from rookery.model import Field, MissingFileError, RookeryError, Snapshot, StorageError
 from rookery.model.cache import nbytes_of
 from rookery.prune.bounds import UNKNOWN, Bounds
-from rookery.prune.canonical import bound_from_bytes, is_float
 from rookery.sidecar import Index, Segment, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.sidecar.state import read_state
 from rookery.sidecar.zone_map import FILE_COLUMNS, ZoneMap, column_of, proven
 from rookery.tables.iceberg import IcebergTable
+from rookery.values.canonical import bound_from_bytes, is_float
 
 log = logging.getLogger(__name__)
 

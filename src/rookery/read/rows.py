@@ -15,12 +15,12 @@ from rookery.model import ALWAYS, Predicate, Snapshot, UsageError, column_named,
 from rookery.prune.by_bounds import sure_files
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
-from rookery.prune.row_filter import not_exact
 from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_file
 from rookery.read.survivors import attached_deletes, survivors
 from rookery.read.types import arrow_field
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
+from rookery.values.row_filter import not_exact
 
 _WORKERS = 8
 _FEW = 2  # files that are read one behind the other: threads would take longer to start

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyiceberg.transforms import IdentityTransform
 
-from rookery.model import leaves_of
+from rookery.model import leaves_of, wanted_values
 from rookery.model.cache import nbytes_of
-from rookery.prune.by_theta import wanted_values
 from rookery.prune.cascade import Pruning
 from rookery.prune.parquet_pruning import StoredFile
 from rookery.prune.partitions import in_form
