@@ -169,7 +169,7 @@ def test_newest_state_damaged(
     scramble(kept.files("state")[-1])
     report = rookery.analyze(spark, kept.name, lake=lake)
     assert report.files_read == 1
-    assert any("passed over" in text for text in warnings(caplog))
+    assert any("skipped" in text for text in warnings(caplog))
     assert_mended(spark, lake, kept)
 
 
