@@ -10,8 +10,6 @@ from rookery.puffin.deletion_vector import REFERENCED_DATA_FILE
 from rookery.puffin.verify import PAYLOAD_CHECKS, PayloadCheck
 from rookery.sketch import InvertedTheta, ThetaSketch
 from rookery.sketch.blob_types import (
-    BITMAP_V1,
-    BLOOM_MATRIX_V1,
     INVERTED_THETA_V1,
     KLL_V1,
     TABLE_THETA_V1,
@@ -74,32 +72,6 @@ def summarize_frequent(blob: BlobMetadata, payload: bytes, file: str) -> Summary
     return {"most_frequent": top or "none", "rows": frequent.count}
 
 
-def summarize_bloom_matrix(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
-    """How many files have a Bloom filter, of which size, and for which rate of false positives."""
-    from rookery.sketch.bloom_matrix import BloomMatrix  # brings numba, which other blobs do without
-
-    matrix = BloomMatrix.decode(payload, place=Place(file, blob.offset))
-    return {
-        "files": matrix.files,
-        "covered": len(matrix.ordinals),
-        "blocks": matrix.blocks,
-        "false_positive_rate": matrix.fpp,
-    }
-
-
-def summarize_bitmap(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
-    """How many values have a bitmap of their rows, in how many files."""
-    from rookery.sketch.bitmap import BitmapIndex  # brings pyarrow, which other blobs do without
-
-    index = BitmapIndex.decode(payload, place=Place(file, blob.offset))
-    return {
-        "files": index.files,
-        "covered": int(index.covered.sum()),
-        "values": len(index.values),
-        "nulls": len(index.nulls),
-    }
-
-
 def check_theta(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
     """Check an `apache-datasketches-theta-v1`, and its `ndv` if it states one."""
     try:
@@ -135,7 +107,19 @@ SUMMARIES: Mapping[str, Summarize] = {
     INVERTED_THETA_V1: summarize_inverted_theta,
     KLL_V1: summarize_quantiles,
     TOP_K_V1: summarize_frequent,
-    BLOOM_MATRIX_V1: summarize_bloom_matrix,
-    BITMAP_V1: summarize_bitmap,
 }
 CHECKS: Mapping[str, PayloadCheck] = {**PAYLOAD_CHECKS, THETA_V1: check_theta}
+
+
+def summary_of(blob_type: str) -> Summarize | None:
+    """Return how to sum up the payloads of a type, those of indexes included; None if it is not known."""
+    found = SUMMARIES.get(blob_type)
+    if found is not None:
+        return found
+    from rookery.indexes import KINDS  # brings pyarrow and PyIceberg, which other blobs do without
+
+    kind = next((kind for kind in KINDS.values() if kind.blob_type == blob_type), None)
+    if kind is None:
+        return None
+    describe = kind.describe
+    return lambda blob, payload, file: describe(payload, Place(file, blob.offset))

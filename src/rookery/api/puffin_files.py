@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rookery.api.blob_types import CHECKS, SUMMARIES, Summary
+from rookery.api.blob_types import CHECKS, Summarize, Summary, summary_of
 from rookery.io import Readable, open_source, shown
 from rookery.model import Check, FormatError, UsageError, findings
 from rookery.puffin import (
@@ -83,9 +83,12 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
     """Describe a file and decode the blobs of known types."""
     with open_puffin(file, properties=properties) as reader:
         blobs = tuple(reader.metadata.blobs)
-        known = [blob for blob in blobs if blob.type in SUMMARIES]
+        ways = {kind: summary_of(kind) for kind in {blob.type for blob in blobs}}
+        known = {kind: way for kind, way in ways.items() if way is not None}
+        wanted = [blob for blob in blobs if blob.type in known]
         summaries = {  # by identity: empty blobs may share an offset
-            id(blob): _summarize(reader, blob, stored) for blob, stored in reader.read_many_stored(known)
+            id(blob): _summarize(reader, blob, stored, known[blob.type])
+            for blob, stored in reader.read_many_stored(wanted)
         }
         return PuffinView(
             reader.source.name,
@@ -101,10 +104,12 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
         )
 
 
-def _summarize(reader: Reader, blob: BlobMetadata, stored: bytes) -> tuple[Summary | None, str | None]:
+def _summarize(
+    reader: Reader, blob: BlobMetadata, stored: bytes, way: Summarize
+) -> tuple[Summary | None, str | None]:
     try:
         payload = reader.decompress(blob, stored)
-        return SUMMARIES[blob.type](blob, payload, reader.source.name), None
+        return way(blob, payload, reader.source.name), None
     except FormatError as error:  # one bad blob does not hide the others
         return None, str(error)
 

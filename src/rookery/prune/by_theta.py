@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rookery.indexes.view import SegmentPosition, merged
 from rookery.model import Field, Leaf, leaves_of, wanted_values
 from rookery.model.cache import nbytes_of
-from rookery.prune.fileset import SegmentPosition, merged
 from rookery.sketch import MAX_THETA, InvertedTheta
 from rookery.sketch.value_hashes import theta_hashes
 from rookery.values.evaluate import evaluate

@@ -65,7 +65,7 @@ def read_table(
 def count_rows(
     table: IcebergTable, store: Store, snapshot: Snapshot, predicate: Predicate
 ) -> tuple[int, Pruning, ReadCosts]:
-    """Return how many rows match: by bitmaps and metadata where they decide, by reading the other files."""
+    """Return how many rows match: by indexes and metadata where they decide, by reading the other files."""
     request = make_request(table, store, snapshot, predicate, ())
     pruning = prune(table, snapshot, file_set(table, store, snapshot), predicate)
     total = _known_counts(pruning)
@@ -77,7 +77,7 @@ def count_rows(
 def _known_counts(pruning: Pruning) -> int:
     """Count the files whose count is known, and take them off the list of those to read.
 
-    That of a file with deletes is not: bitmaps and metadata count rows that are there no more. Nor is any
+    That of a file with deletes is not: indexes and metadata count rows that are there no more. Nor is any
     where columns are found by name: a name may be another column's than when the file was described.
     """
     if pruning.predicate != ALWAYS and pruning.table.table.name_mapping() is not None:
