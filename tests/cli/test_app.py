@@ -127,7 +127,7 @@ def test_debug_shows_the_traceback_too(rookery: Rookery, tmp_path: Path) -> None
     code, out, err = rookery("--debug", "puffin", "inspect", tmp_path / "missing")
     assert (code, out) == (2, "")
     assert err.startswith("Traceback")
-    assert "storage/source.py" in err
+    assert "io/source.py" in err
     assert err.splitlines()[-2].startswith("error: ")
 
 
