@@ -20,6 +20,7 @@ import typer
 
 from rookery.blobs import BLOB_TYPES
 from rookery.cli.app import app
+from rookery.cli.indexes import KindsCommand
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "commands"
@@ -79,6 +80,9 @@ def render(page: Page, examples: str | None) -> str:
         parts += ["## Arguments", _table(("argument", "meaning"), rows)]
     if options:
         parts += ["## Options", _option_table(options)]
+    if isinstance(page.command, KindsCommand):
+        kinds = [(f"`{name}`", text, _rate(fpp)) for name, text, fpp in page.command.kinds()]
+        parts += ["## Kinds", _table(("kind", "what it does", "`--fpp`"), kinds)]
     shared = [option for option in _options(typer.main.get_command(app)) if option.name != "version"]
     parts += ["## Shared options", "They stand before the command or behind it.", _option_table(shared)]
     parts += ["## Exit codes", _table(("code", "meaning"), [(str(code), said) for code, said in EXIT_CODES])]
@@ -143,6 +147,10 @@ def _default(option: Any) -> str:
         return ""
     value = option.default.value if isinstance(option.default, Enum) else option.default
     return f"`{value}`"
+
+
+def _rate(fpp: float | None) -> str:
+    return "" if fpp is None else f"`{fpp:g}`"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

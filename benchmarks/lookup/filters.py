@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import Effort, Measure
 from benchmarks.lookup.data import FPP, Lookup
+from rookery.indexes.bloom import matrices
 from rookery.io import local_path
 from rookery.prune.fileset import file_set
 from rookery.sketch.bloom import BloomFilter
@@ -55,7 +56,7 @@ def _filters(lookup: Lookup) -> Iterator[tuple[str, BloomFilter]]:
     for place in files.places:
         segment = files.segment(place.segment)
         paths = segment.files["path"].to_pylist()
-        for matrix in segment.blooms(field.id):
+        for matrix in matrices(segment, field.id):
             for ordinal in matrix.ordinals.tolist():
                 found = matrix.filter_of(ordinal)
                 assert found is not None

@@ -13,8 +13,10 @@ from pyiceberg.types import LongType
 from rookery.collect import plan
 from rookery.collect.distributions import DistributionSketches
 from rookery.collect.keep import keep
+from rookery.indexes.bitmap import whole_index
+from rookery.indexes.bloom import matrices
 from rookery.model.cache import clear_caches
-from rookery.sidecar import Index, IndexKind
+from rookery.sidecar import Index
 from tests.collect.plain import PlainTable
 
 SCHEMA = pa.schema([("id", pa.int32()), ("word", pa.string())])
@@ -84,7 +86,7 @@ def test_a_promoted_column(table: PlainTable) -> None:
         update.update_column("id", LongType())
     assert table.read("id = 33") == [{"id": 33, "word": "w3"}]
     state = table.analyse()
-    assert state.header.indexes == (Index(IndexKind.BLOOM, 1, "long", 0.001),)
+    assert state.header.indexes == (Index("bloom", 1, "long", 0.001),)
     assert covers_all(table)
     clear_caches()
     for number in (0, 33, 79):
@@ -193,10 +195,10 @@ def test_files_in_several_parts(table: PlainTable, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr("tests.collect.plain.NO_SPARK.sparkContext.defaultParallelism", 4)
         (part,) = table.written(work)
         with table.store.open_segment(part.entry) as segment:
-            bitmap = segment.bitmap(2)
+            bitmap = whole_index(segment, 2)
             assert bitmap is not None
             assert bitmap.covered.all()
-            found.append((segment.blooms(1), bitmap, part.costs.files))
+            found.append((matrices(segment, 1), bitmap, part.costs.files))
     assert found[0] == found[1]
     table.analyse(full=True)
     clear_caches()

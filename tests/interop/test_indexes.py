@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 import rookery
 from rookery.api.lake import Lake
 from rookery.collect import plan
+from rookery.indexes.bitmap import whole_index
+from rookery.indexes.bloom import matrices
 from rookery.model.cache import clear_caches
-from rookery.sidecar import IndexKind
 from tests.interop.analysis import kept
 from tests.interop.conftest import NewTable
 
@@ -144,7 +145,7 @@ def test_after_an_analysis_and_dropped_again(watched: Watched, spark: SparkSessi
     watched.analyse(files=1)
     state = kept(watched.name, lake)
     built = {(index.kind, index.field_id) for entry in state.header.segments for index in entry.indexes}
-    assert built == {(IndexKind.BLOOM, 1)}
+    assert built == {("bloom", 1)}
     watched.assert_declared()
     watched.assert_answers()
 
@@ -309,7 +310,7 @@ def test_files_in_several_parts(
         watched.analyse(full=True)
         _, store = watched.handle.load()
         with store.open_segment(kept(name, lake).header.segments[0]) as segment:
-            found[split] = (segment.blooms(1), segment.bitmap(3), segment.blooms(2))
+            found[split] = (matrices(segment, 1), whole_index(segment, 3), matrices(segment, 2))
         watched.assert_answers()
     whole, parts = found.values()
     assert whole == parts

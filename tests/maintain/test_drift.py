@@ -25,7 +25,7 @@ from rookery.maintain.facts.drift import (
 )
 from rookery.model import Field
 from rookery.prune.bounds import Bounds
-from rookery.prune.canonical import form_of
+from rookery.values.canonical import form_of
 
 WHOLE = st.integers(-30, 30)
 EDGES = st.sampled_from([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1])

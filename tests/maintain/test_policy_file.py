@@ -271,8 +271,8 @@ BAD = {
     ),
     "bad index": (
         one("indexes: [tree(id)]"),
-        "3: indexes: 'tree(id)' is not an index",
-        "write bloom(column) or bitmap(column)",
+        "3: indexes: 'tree(id)' is of no known kind of index",
+        "the kinds are bitmap, bloom",
     ),
     "twice in a list": (
         one("indexes: [bloom(id), bloom( id )]"),

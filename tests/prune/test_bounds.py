@@ -12,7 +12,7 @@ import pytest
 
 from rookery.model import Compare, Field, In, IsNaN, IsNull, Leaf, Like, Op, Value
 from rookery.prune.bounds import UNKNOWN, Bounds, might_match, must_match
-from rookery.prune.row_filter import true_values
+from rookery.values.row_filter import true_values
 from tests.prune import typed
 from tests.where.naive import matches, ordered
 

@@ -43,7 +43,6 @@ from pyiceberg.types import (
 from rookery.model import Compare, Field, In, Leaf, Op, Value
 from rookery.model.type_names import base_type
 from rookery.prune.bounds import UNKNOWN, Bounds
-from rookery.prune.canonical import from_bytes, is_float
 from rookery.prune.partitions import (
     PartitionColumn,
     in_form,
@@ -53,6 +52,7 @@ from rookery.prune.partitions import (
     transformed,
 )
 from rookery.tables.foreign_types import ForeignType
+from rookery.values.canonical import from_bytes, is_float
 from tests.prune import typed
 from tests.where.naive import matches
 

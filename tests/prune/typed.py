@@ -14,8 +14,8 @@ from pyiceberg.schema import Schema
 
 from rookery.model import Compare, Field, In, IsNaN, IsNull, Leaf, Op, Predicate, Value, all_of, any_of
 from rookery.model.type_names import base_type
-from rookery.prune.canonical import form_of
 from rookery.read.types import arrow_type
+from rookery.values.canonical import form_of
 from rookery.where.patterns import begins_with, like
 
 KINDS = (

@@ -19,12 +19,14 @@ import pyarrow.compute as pc
 import pytest
 
 from rookery.api.where import bind
+from rookery.indexes.bitmap import bitmaps_of, directory_of, whole_index
+from rookery.indexes.bloom import matrices, probe
 from rookery.model.cache import clear_caches
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set
 from rookery.puffin import open_puffin
 from rookery.puffin.layout import HEADER_SIZE
-from rookery.sidecar import IndexKind, Segment, SegmentEntry
+from rookery.sidecar import Segment, SegmentEntry
 from rookery.sidecar.checksums import HEAD_SIZE
 from tests.collect.plain import PlainTable
 
@@ -358,14 +360,14 @@ def test_every_byte_of_the_payloads(kept: Kept) -> None:
             yield lambda opened, n=number: opened.thetas(frozenset({n}))[n].encode()
         for index in entry.indexes:
             number = index.field_id
-            if index.kind is IndexKind.BLOOM:
-                yield lambda opened, n=number: [
-                    (o.tolist(), m.tolist()) for o, m in opened.probe_blooms(n, hashes)
-                ]
-                yield lambda opened, n=number: [matrix.encode() for matrix in opened.blooms(n)]
+            if index.kind == "bloom":
+                yield lambda opened, n=number: [(o.tolist(), m.tolist()) for o, m in probe(opened, n, hashes)]
+                yield lambda opened, n=number: [matrix.encode() for matrix in matrices(opened, n)]
             else:
-                yield lambda opened, n=number: opened.bitmaps(n, range(len(opened.bitmap_directory(n).sizes)))
-                yield lambda opened, n=number: opened.bitmap(n).encode()
+                yield lambda opened, n=number: bitmaps_of(
+                    opened, n, range(len(directory_of(opened, n).sizes))
+                )
+                yield lambda opened, n=number: whole_index(opened, n).encode()
 
     chance = random.Random(SEED)
     tried = missed = 0

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from rookery.sidecar import Contents, Index, IndexKind, SegmentEntry, Store, ZoneMap, write_segment
+from rookery.indexes import KINDS
+from rookery.sidecar import Contents, Index, IndexBlob, SegmentEntry, Store, ZoneMap, write_segment
 from rookery.sidecar.checksums import footer_checksum
 from rookery.sketch import InvertedTheta
 from rookery.sketch.bitmap import BitmapBuilder, BitmapIndex
@@ -21,8 +22,8 @@ from rookery.sketch.values import add_arrow
 from rookery.tables.iceberg import FILE_SCHEMA
 
 FPP = 0.01
-BLOOM = Index(IndexKind.BLOOM, 1, "long", FPP)
-BITMAP = Index(IndexKind.BITMAP, 2, "string")
+BLOOM = Index("bloom", 1, "long", FPP)
+BITMAP = Index("bitmap", 2, "string")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,12 @@ def bitmap_of(files: Sequence[File]) -> BitmapIndex:
     return builder.result()
 
 
+def blobs_of(files: Sequence[File]) -> Iterator[IndexBlob]:
+    filters = {n: file.bloom() for n, file in enumerate(files) if file.in_bloom}
+    yield from KINDS["bloom"].blobs(BLOOM, filters, len(files), set())
+    yield from KINDS["bitmap"].blobs(BITMAP, bitmap_of(files), len(files), set())
+
+
 def theta_of(files: Sequence[File]) -> InvertedTheta:
     parts = []
     for ordinal, file in enumerate(files):
@@ -71,11 +78,13 @@ def zone_of(files: Sequence[File]) -> ZoneMap:
 
 def indexed_segment(store: Store, files: Sequence[File], *, theta: bool = True) -> SegmentEntry:
     """Write a segment of these files with both indexes; without *theta*, with nothing else."""
-    contents = Contents(
-        zone_of(files), {1: theta_of(files)} if theta else {}, {1: blooms_of(files)}, {2: bitmap_of(files)}
-    )
     written = write_segment(
-        store.segment_path(), contents, snapshot_id=1, sequence_number=1, io_properties={}
+        store.segment_path(),
+        Contents(zone_of(files), {1: theta_of(files)} if theta else {}),
+        blobs_of(files),
+        snapshot_id=1,
+        sequence_number=1,
+        io_properties={},
     )
     return SegmentEntry(
         written.location.rpartition("/")[2],

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.puffin import Blob
-from rookery.sidecar import Declared, Index, IndexKind, State, Store
+from rookery.sidecar import Declared, Index, State, Store
 from rookery.sidecar.checksums import SealingWriter
 from rookery.sidecar.declared import joined
 from rookery.sidecar.segment import encode_table
 from rookery.sidecar.state import FILES_V1, HEADER_V1, read_state, state_name
 from tests.sidecar.builders import state, store_in
 
-ONE = Index(IndexKind.BLOOM, 1, "long", 0.001)
-TWO = Index(IndexKind.BITMAP, 1, "long")
+ONE = Index("bloom", 1, "long", 0.001)
+TWO = Index("bitmap", 1, "long")
 words = st.tuples(st.sampled_from([ONE, TWO, replace(ONE, fpp=0.5)]), st.booleans())
 
 
@@ -152,7 +152,6 @@ def test_a_state_from_before_indexes_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"indexes": [{"kind": "hologram", "field_id": 1, "type": "long"}]},
         {"indexes": [{"kind": "bloom", "field_id": "one", "type": "long"}]},
         {"indexes": 7},
         {"declared_at": [1]},

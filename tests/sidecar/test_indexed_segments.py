@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rookery.collect.keep import _drop_dead
+from rookery.collect.tiers import merge_tiers
+from rookery.indexes.bitmap import bitmaps_of, directory_of, whole_index
+from rookery.indexes.bloom import matrices, probe
 from rookery.model import RookeryError
-from rookery.sidecar import FILES_SCHEMA, Index, IndexKind, SegmentEntry, State, Store, merge_tiers
+from rookery.sidecar import FILES_SCHEMA, Index, SegmentEntry, State, Store
 from rookery.sketch.bloom_matrix import header_size
 from rookery.sketch.value_hashes import bloom_hashes
 from tests.sidecar.builders import segment, sketch, state, store_in
@@ -45,7 +48,7 @@ def hash_of(key: int) -> int:
 def maybe(store: Store, entry: SegmentEntry, key: int) -> dict[int, bool]:
     """Whether each file that has a filter may hold a key, by ordinal."""
     with store.open_segment(entry) as opened:
-        probed = opened.probe_blooms(1, [hash_of(key)])
+        probed = list(probe(opened, 1, [hash_of(key)]))
     return {
         n: bool(yes) for ordinals, found in probed for n, yes in zip(ordinals.tolist(), found, strict=True)
     }
@@ -72,10 +75,10 @@ def test_probing_reads_the_header_and_one_row_a_hash(tmp_path: Path) -> None:
     header = sum(header_size(len(matrix.ordinals)) for matrix in matrices)
     row = sum(matrix.header.row_size for matrix in matrices)
     with store.open_segment(entry) as opened:
-        opened.probe_blooms(1, [hash_of(1), hash_of(2), hash_of(3)])
+        list(probe(opened, 1, [hash_of(1), hash_of(2), hash_of(3)]))
         assert opened.bytes_read == entry.footer_size + header + 3 * row
         assert opened._reader.source.reads == 1 + 4 * len(matrices)
-        opened.probe_blooms(1, [hash_of(4)])  # the header is known by now
+        list(probe(opened, 1, [hash_of(4)]))  # the header is known by now
         assert opened.bytes_read == entry.footer_size + header + 4 * row
 
 
@@ -83,10 +86,10 @@ def test_a_value_of_a_bitmap_reads_the_directory_and_its_own_bitmap(tmp_path: Pa
     store = store_in(tmp_path)
     entry = indexed_segment(store, [make_file(n, np.random.default_rng(n), 3000) for n in range(4)])
     with store.open_segment(entry) as opened:
-        directory = opened.bitmap_directory(2)
+        directory = directory_of(opened, 2)
         assert directory is not None
         after_directory = opened.bytes_read
-        opened.bitmaps(2, [1])
+        bitmaps_of(opened, 2, [1])
         assert opened.bytes_read - after_directory == directory.entry(1)[1]
         assert opened.bytes_read < entry.size / 2
 
@@ -132,17 +135,17 @@ def test_merged_is_built_anew(
     assert (entry.files, entry.indexes) == (len(living), (BLOOM, BITMAP))
     assert after.files["ordinal"].to_pylist() == list(range(len(living)))
     with store.open_segment(entry) as merged:
-        assert merged.blooms(1) == blooms_of(living)
-        found = merged.bitmap(2)
+        assert matrices(merged, 1) == blooms_of(living)
+        found = whole_index(merged, 2)
         assert found is not None
         assert found == bitmap_of(living)
         assert merged.zone_map.equals(zone_of(living))
         assert merged.field_ids == ({1} if theta else set())
         # Ranges say what the whole says.
-        directory = merged.bitmap_directory(2)
+        directory = directory_of(merged, 2)
         assert directory is not None
         for number, value in enumerate(directory.values):
-            assert merged.bitmaps(2, [number])[0] == found.bitmap_of(value)
+            assert bitmaps_of(merged, 2, [number])[0] == found.bitmap_of(value)
     for ordinal, file in enumerate(living):
         if file.in_bloom:
             assert all(maybe(store, entry, key)[ordinal] for key in file.keys[:3])
@@ -167,8 +170,8 @@ def test_what_an_entry_no_longer_names_is_left_behind(tmp_path: Path) -> None:
     entries = [replace(entry, indexes=(BITMAP,)) for entry in entries]
     after = merge_tiers(store, state(entries, [(n, n, 0) for n in range(8)], thetas={}, types={}))
     with store.open_segment(after.header.segments[0]) as merged:
-        assert merged.blooms(1) == []
-        assert merged.bitmap(2) is not None
+        assert matrices(merged, 1) == []
+        assert whole_index(merged, 2) is not None
 
 
 @pytest.mark.parametrize("indexed", [True, False])
@@ -239,7 +242,7 @@ def test_drop_dead() -> None:
     another = replace(BLOOM, fpp=0.5)
     kept, _ = _drop_dead(found.header.segments, found.files, {another})
     assert {each.indexes for each in kept} == {()}  # of another rate is another index
-    typed = Index(IndexKind.BLOOM, 1, "int", BLOOM.fpp)
+    typed = Index("bloom", 1, "int", BLOOM.fpp)
     assert dropped(found, typed)[0] == ["both", "column"]
 
 

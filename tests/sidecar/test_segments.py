@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rookery.collect.tiers import choose_merges, merge_tiers
 from rookery.model import RookeryError
-from rookery.sidecar import SegmentEntry, Store, merge_tiers
-from rookery.sidecar.tiers import choose_merges
+from rookery.sidecar import SegmentEntry, Store
 from rookery.sidecar.zone_map import COLUMN_SCHEMA
 from rookery.sketch import MAX_FILES, K, ThetaSketch
 from rookery.tables.iceberg import FILE_SCHEMA

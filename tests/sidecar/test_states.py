@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.model import Field
-from rookery.sidecar import DistributionHeader, Index, IndexKind, SegmentEntry, Store, default_location
+from rookery.sidecar import DistributionHeader, Index, SegmentEntry, Store, default_location
 from rookery.sidecar.state import State, parse_state_name, read_header, read_state, state_name
 from tests.sidecar.builders import segment, sketch, state, store_in
 
@@ -65,7 +65,7 @@ def test_a_state_of_version_1_knows_no_file_but_what_is_declared() -> None:
     assert (found.header.segments, found.header.data_manifests, dict(found.thetas)) == ((), (), {})
     assert found.header.types == {-5: "joint(1:long, 2:string)"}
     assert found.header.rows == DistributionHeader((1,), (2,), 0, 0, 0)
-    assert found.header.indexes == (Index(IndexKind.BLOOM, 1, "long", 0.01),)
+    assert found.header.indexes == (Index("bloom", 1, "long", 0.01),)
     assert [entry.name for entry in read_header(str(golden)).segments] == ["segment-a.puffin"]
 
 

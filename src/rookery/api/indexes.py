@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.collect.declare import declare, declared_on, indexed_names, newest_state, undeclare
+from rookery.indexes import KINDS
 from rookery.model import Report, Sheet
-from rookery.sidecar import Index, IndexKind, State, Store
+from rookery.sidecar import Index, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.tables.iceberg import IcebergTable
 
@@ -24,10 +25,13 @@ class IndexView:
     fpp: float | None
     files: int
     files_covered: int
+    known: bool = True  # whether this version knows the kind
 
     @property
     def built(self) -> str:
         """How far it is built, in words."""
+        if not self.known:
+            return "of a kind that this version does not know: kept, but not used"
         if self.files_covered >= self.files:
             return "built" if self.files else "nothing to index yet"
         if not self.files_covered:
@@ -65,11 +69,12 @@ def list_indexes(table: IcebergTable, store: Store) -> IndexReport:
         str(table.name),
         tuple(
             IndexView(
-                index.kind.value,
+                index.kind,
                 names[index.field_id],
-                index.fpp if index.kind is IndexKind.BLOOM else None,
+                index.fpp or None,
                 live.count if live is not None else 0,
                 _covered(state, live, index),
+                index.kind in KINDS,
             )
             for index in indexes
         ),
@@ -98,3 +103,8 @@ def _covered(state: State | None, live: Live | None, index: Index) -> int:
     carried = state.files.take(pa.array(live.carried))
     mine = carried.filter(pc.is_in(carried["segment"], pa.array(having, pa.int32())))
     return len(pc.unique(mine["key"]))
+
+
+def index_kinds() -> list[tuple[str, str, float | None]]:
+    """Return name, summary and default false-positive rate of each kind of index."""
+    return [(kind.name, kind.summary, kind.default_fpp) for kind in KINDS.values()]

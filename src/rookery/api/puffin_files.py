@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rookery.blobs import CHECKS, KNOWN, Summary
+from rookery.blobs import CHECKS, KNOWN, Summarize, Summary
 from rookery.io import Readable, open_source, scheme_of, shown
 from rookery.model import (
     Check,
     Estimate,
     FormatError,
+    Place,
     Report,
     Sheet,
     UsageError,
@@ -155,9 +156,12 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
     """Describe a file and decode the blobs of known types."""
     with open_puffin(file, properties=properties) as reader:
         blobs = tuple(reader.metadata.blobs)
-        known = [blob for blob in blobs if blob.type in KNOWN]
+        ways = {kind: _summary_of(kind) for kind in {blob.type for blob in blobs}}
+        known = {kind: way for kind, way in ways.items() if way is not None}
+        wanted = [blob for blob in blobs if blob.type in known]
         summaries = {  # by identity: empty blobs may share an offset
-            id(blob): _summarize(reader, blob, stored) for blob, stored in reader.read_many_stored(known)
+            id(blob): _summarize(reader, blob, stored, known[blob.type])
+            for blob, stored in reader.read_many_stored(wanted)
         }
         return PuffinView(
             reader.source.name,
@@ -173,10 +177,25 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
         )
 
 
-def _summarize(reader: Reader, blob: BlobMetadata, stored: bytes) -> tuple[Summary | None, str | None]:
+def _summary_of(blob_type: str) -> Summarize | None:
+    """How to sum up the payloads of a type, those of any index included; None if it is not known."""
+    if blob_type in KNOWN:
+        return KNOWN[blob_type].summarize
+    from rookery.indexes import KINDS  # brings pyarrow and PyIceberg, which other blobs do without
+
+    kind = next((kind for kind in KINDS.values() if kind.blob_type == blob_type), None)
+    if kind is None:
+        return None
+    describe_blob = kind.describe
+    return lambda blob, payload, file: describe_blob(payload, Place(file, blob.offset))
+
+
+def _summarize(
+    reader: Reader, blob: BlobMetadata, stored: bytes, way: Summarize
+) -> tuple[Summary | None, str | None]:
     try:
         payload = reader.decompress(blob, stored)
-        return KNOWN[blob.type].summarize(blob, payload, reader.source.name), None
+        return way(blob, payload, reader.source.name), None
     except FormatError as error:  # one bad blob does not hide the others
         return None, str(error)
 

@@ -26,13 +26,13 @@ from rookery.model import (
     in_bytes,
 )
 from rookery.model.type_names import SKETCHED, base_type
-from rookery.prune.canonical import from_rows, scale_of, unscaled_of
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.read.rows import read_table
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.jvm import PinnedTable
+from rookery.values.canonical import from_rows, scale_of, unscaled_of
 from rookery.where.sql_text import predicate_of
 
 MOST_KEYS = 100_000

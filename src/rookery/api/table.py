@@ -52,7 +52,7 @@ class TableHandle:
         return indexing.list_indexes(*self.load())
 
     def add_index(self, kind: str, column: str, *, fpp: float | None = None) -> indexing.IndexReport:
-        """Declare an index, `bloom` or `bitmap`, on a column; the next `analyze` builds it."""
+        """Declare an index of a kind, such as `bloom`, on a column; the next `analyze` builds it."""
         return indexing.add_index(*self.load(), kind, column, fpp)
 
     def drop_index(self, kind: str, column: str) -> indexing.IndexReport:
@@ -96,7 +96,7 @@ class TableHandle:
         return read_table(table, store, current, predicate, columns, limit).rows
 
     def count(self, where: Where = None, *, snapshot: int | None = None, time_zone: str = "UTC") -> int:
-        """Return how many rows match: by bitmaps and metadata where they can tell, else by reading."""
+        """Return how many rows match: by indexes and metadata where they can tell, else by reading."""
         table, store = self.load()
         current = table.at(snapshot)
         predicate = bind(where, table, current, time_zone)

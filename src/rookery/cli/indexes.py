@@ -5,33 +5,43 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from rookery.cli.render import show
 from rookery.cli.settings import settings_of
 
 app = typer.Typer(no_args_is_help=True, help="Declare indexes that let files be skipped.")
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
-Kind = Annotated[
-    str, typer.Argument(metavar="KIND", help="bloom, for many distinct values; bitmap, for few.")
-]
+Kind = Annotated[str, typer.Argument(metavar="KIND", help="A kind of index, such as bloom.")]
 Column = Annotated[str, typer.Argument(metavar="COLUMN", help="A column; one in a struct as a.b.")]
 
 
-@app.command("add")
+class KindsCommand(TyperCommand):
+    """A command whose help lists the kinds of index; they are imported when it is shown."""
+
+    def kinds(self) -> list[tuple[str, str, float | None]]:
+        """Return name, summary and default false-positive rate of each kind."""
+        from rookery.api.indexes import index_kinds  # brings PyIceberg
+
+        return index_kinds()
+
+    def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
+        """Return the help, with the kinds below the options."""
+        self.epilog = "\n\n".join(f"{name}: {summary}" for name, summary, _ in self.kinds())
+        return super().get_help(ctx)
+
+
+@app.command("add", cls=KindsCommand)
 def add(
     context: typer.Context,
     table: TableName,
     kind: Kind,
     column: Column,
     fpp: Annotated[
-        float | None, typer.Option(help="The false-positive rate of a Bloom index, for each file; 0.001.")
+        float | None, typer.Option(help="The false-positive rate for each file, of kinds that have one.")
     ] = None,
 ) -> None:
-    """Declare an index on a column. The next `analyze` builds it, and each one after keeps it current.
-
-    A Bloom index tells which files may hold a value, and serves = and IN on columns of many distinct values.
-    A bitmap index knows the rows of each value of a column of few, and counts without reading data.
-    """
+    """Declare an index on a column. The next `analyze` builds it, and each one after keeps it current."""
     from rookery.api.table import table as handle  # brings PyIceberg
 
     settings = settings_of(context)

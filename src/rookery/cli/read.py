@@ -73,7 +73,7 @@ def count(
     snapshot: Snapshot = None,
     time_zone: Zone = "UTC",
 ) -> None:
-    """Print how many rows match: from bitmap indexes and metadata alone where they can tell."""
+    """Print how many rows match: from indexes and metadata alone where they can tell."""
     from rookery.api.table import table as handle  # brings PyIceberg
     from rookery.cli.rows import CountReport
 

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
-from rookery.model import Field, Snapshot, UsageError, column_named, thousands
-from rookery.model.type_names import base_type
-from rookery.prune.canonical import SUPPORTED
-from rookery.sidecar import FILES_SCHEMA, Declared, Index, IndexKind, State, StateHeader, Store
+from rookery.indexes import KINDS, IndexKind, kind_names
+from rookery.model import Field, Snapshot, UsageError, column_named
+from rookery.sidecar import FILES_SCHEMA, Declared, Index, State, StateHeader, Store
 from rookery.sidecar.usable import from_best_state
 from rookery.tables.iceberg import IcebergTable
 
-DEFAULT_FPP = 0.001
-LOWEST_FPP = 1e-6  # a lower one takes more than twice the space, and files are seldom so many
-MOST_BITMAP_VALUES = 1000
 _INSIDE = " in a list or map"
-_KINDS = ", ".join(kind.value for kind in IndexKind)
 
 
 def declare(table: IcebergTable, store: Store, kind: str, column: str, fpp: float | None = None) -> None:
     """Declare an index; declaring it again with another rate replaces it."""
-    if kind not in list(IndexKind):
-        raise UsageError(f"there is no index '{kind}'", hint=f"the kinds are {_KINDS}")
-    chosen = IndexKind(kind)
-    if fpp is not None and (chosen is not IndexKind.BLOOM or not LOWEST_FPP <= fpp < 1):
-        raise UsageError(
-            f"a false-positive rate of {fpp:g} is not possible",
-            hint=f"a Bloom index has one, between {LOWEST_FPP:f} and 1, such as {DEFAULT_FPP:g}",
-        )
-    field = _column(table, column)
+    chosen = KINDS.get(kind)
+    if chosen is None:
+        raise UsageError(f"there is no index '{kind}'", hint=f"the kinds are {kind_names()}")
+    rate = chosen.rate(fpp)
+    field = _column(table, column, chosen)
     state = newest_state(table, store)
-    if chosen is IndexKind.BITMAP:
-        _check_few_values(field, state)
-    rate = (fpp or DEFAULT_FPP) if chosen is IndexKind.BLOOM else 0.0
-    wanted = Index(chosen, field.id, field.type, rate)
+    sketch = state.thetas.get(field.id) if state is not None else None
+    chosen.check(field, sketch.estimate() if sketch is not None else None)
+    wanted = Index(kind, field.id, field.type, rate)
     _write(table, store, state, declared_on(table, store).adding(wanted, time.time_ns()))
 
 
@@ -58,23 +49,15 @@ def indexed_names(table: IcebergTable, indexes: Sequence[Index]) -> dict[int, st
     return gone | {field.id: field.name for field in table.fields()}
 
 
-def _column(table: IcebergTable, name: str) -> Field:
+def _column(table: IcebergTable, name: str, kind: IndexKind[Any]) -> Field:
     field = column_named(table.fields(), name)
-    if field.repeated or base_type(field.type) not in SUPPORTED:
+    if not kind.serves(field):
         raise UsageError(
-            f"'{field.name}', a {field.type}{_INSIDE if field.repeated else ''}, cannot be indexed",
-            hint="index a column with one value a row, of a primitive type",
+            f"'{field.name}', a {field.type}{_INSIDE if field.repeated else ''}, cannot be indexed "
+            f"by a {kind.name} index",
+            hint=f"index a column with one value a row, of a type that {kind.name} serves",
         )
     return field
-
-
-def _check_few_values(field: Field, state: State | None) -> None:
-    sketch = state.thetas.get(field.id) if state is not None else None
-    if sketch is not None and (count := sketch.estimate().value) > MOST_BITMAP_VALUES:
-        raise UsageError(
-            f"'{field.name}' has about {thousands(count)} distinct values, too many for a bitmap index",
-            hint=f"a bitmap serves up to {MOST_BITMAP_VALUES:,}; add a bloom index instead",
-        )
 
 
 def declared_on(table: IcebergTable, store: Store) -> Declared:

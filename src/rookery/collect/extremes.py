@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from rookery.model import Field, Value
 from rookery.model.type_names import base_type
 from rookery.prune.bounds import UNKNOWN, Bounds
-from rookery.prune.canonical import SUPPORTED, bound_from_bytes, is_float, scale_of, unscaled_of
 from rookery.sidecar import ZoneMap
 from rookery.sidecar.zone_map import proven
 from rookery.sketch import ThetaSketch
 from rookery.sketch.value_hashes import theta_hashes
+from rookery.values.canonical import SUPPORTED, bound_from_bytes, is_float, scale_of, unscaled_of
 
 _CUT = frozenset({"string", "binary", "fixed"})
 _TIMES = frozenset({"time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})

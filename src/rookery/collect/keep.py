@@ -14,6 +14,7 @@ from rookery.collect.distributions import DistributionSketches
 from rookery.collect.prepare import AnalyzePlan
 from rookery.collect.segments import Written
 from rookery.collect.summary import summarize
+from rookery.collect.tiers import merge_tiers
 from rookery.model import FormatError
 from rookery.sidecar import (
     FILES_SCHEMA,
@@ -23,7 +24,6 @@ from rookery.sidecar import (
     State,
     StateHeader,
     Store,
-    merge_tiers,
 )
 from rookery.sidecar.live import file_keys
 from rookery.sketch import MAX_THETA, ThetaSketch, union

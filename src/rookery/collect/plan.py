@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.collect.readable import skipped_files
+from rookery.indexes import IndexKind
 from rookery.model import Field
-from rookery.sidecar import Index, IndexKind, State
+from rookery.sidecar import Index, State
 from rookery.sketch import MAX_FILES
 
 # A core has one task, as starting one costs tens of milliseconds, but up to four where they are long; not
@@ -20,17 +22,15 @@ from rookery.sketch import MAX_FILES
 LONG_TASK_BYTES = 256 << 20
 TASKS_PER_CORE = 4
 SPLIT_BYTES = 64 << 20  # smaller pieces of a file are not worth reading its footer again
-MAX_BLOOM_BYTES = 256 << 20  # of one index in one group, which is in memory when it is written
-MOST_BITS_A_KEY = 24
-CONTAINER, MAX_CONTAINERS = 1 << 16, 1 << 16  # of a Roaring bitmap; each file begins with a new one
 
 
 @dataclass(frozen=True, slots=True)
 class IndexColumn:
-    """An index to build, and its column."""
+    """An index to build, its column and its kind; executors are sent the latter, and look up no name."""
 
     index: Index
     field: Field
+    kind: IndexKind[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +128,7 @@ def _cuts(rows: NDArray[np.int64], indexes: Sequence[IndexColumn]) -> Iterator[t
     """Cut files into groups: at most 1,024, and no more than their indexes can hold together."""
     weights = np.zeros(len(rows))
     for wanted in indexes:
-        if wanted.index.kind is IndexKind.BLOOM:
-            weights = np.maximum(weights, rows * (MOST_BITS_A_KEY / 8 / MAX_BLOOM_BYTES))
-        else:
-            weights = np.maximum(weights, (rows // CONTAINER + 1) / MAX_CONTAINERS)
+        weights = np.maximum(weights, wanted.kind.weights(rows))
     start, load = 0, 0.0
     for place, weight in enumerate(weights.tolist()):
         if place > start and (load + weight > 1 or place - start == MAX_FILES):

@@ -12,6 +12,7 @@ from rookery.collect import plan
 from rookery.collect.choose import declared_groups
 from rookery.collect.distributions import DistributionRequest
 from rookery.collect.readable import skipped_files, unreadable
+from rookery.indexes import kind_for
 from rookery.model import Field, Snapshot
 from rookery.sidecar import Declared, DistributionHeader, Index, State, Store
 from rookery.sidecar.live import Live, live_files
@@ -70,9 +71,14 @@ def _skipped(live: Live, fields: Sequence[Field], unable: frozenset[int]) -> dic
 
 
 def _columns_of(indexes: Sequence[Index], fields: Sequence[Field]) -> list[plan.IndexColumn]:
-    """The indexes that can be built: a column may have been dropped, and may come back by a rollback."""
+    """The indexes that can be built: of a kind that is known, and on a column that is there.
+
+    A column may have been dropped, and may come back by a rollback.
+    """
     by_id = {field.id: field for field in fields}
-    return [plan.IndexColumn(index, by_id[index.field_id]) for index in indexes if index.field_id in by_id]
+    there = [(index, by_id[index.field_id]) for index in indexes if index.field_id in by_id]
+    kinds = [(index, field, kind_for(index, field)) for index, field in there]
+    return [plan.IndexColumn(index, field, kind) for index, field, kind in kinds if kind is not None]
 
 
 def _build_upon(

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from rookery.collect.arrow import leaf_array, read_leaves, row_values
 from rookery.collect.column_sets import is_group, member_types
 from rookery.collect.physical import PhysicalColumns
+from rookery.indexes import RowConsumer
 from rookery.io import Source, SourceFile, TailSource, open_source
 from rookery.model import Field, Place
 from rookery.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
 from rookery.parquet.pages import UnreadablePagesError, read_chunk
 from rookery.sketch import ThetaSketch
-from rookery.sketch.bloom_builder import BloomBuilder
 from rookery.sketch.column_sets import add_joint
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import PlainValues, ValueConsumer, add_arrow, plain_values
@@ -31,9 +31,6 @@ from rookery.sketch.values import PlainValues, ValueConsumer, add_arrow, plain_v
 PAGES = "pages"
 ARROW = "arrow"
 ENGINE = "engine"
-
-PositionTaker = Callable[[pa.Array, int], None]
-"""Takes values one behind the other, and the row of the first in its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +47,17 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class IndexConsumers:
-    """Where a file's values go for its indexes: Bloom filters by field id, and positions of values."""
+    """Where a file's values go for its indexes, by field id: values in any order, and rows in theirs."""
 
-    blooms: Mapping[int, tuple[Field, BloomBuilder]] = field(default_factory=dict)
-    bitmaps: Mapping[int, tuple[Field, PositionTaker]] = field(default_factory=dict)
+    values: dict[int, tuple[Field, list[ValueConsumer]]] = field(default_factory=dict)
+    rows: dict[int, tuple[Field, list[RowConsumer]]] = field(default_factory=dict)
+
+    def add(self, column: Field, consumer: ValueConsumer | RowConsumer) -> None:
+        """Send the values of a column to one more consumer."""
+        if isinstance(consumer, RowConsumer):
+            self.rows.setdefault(column.id, (column, []))[1].append(consumer)
+        else:
+            self.values.setdefault(column.id, (column, []))[1].append(consumer)
 
 
 NO_INDEXES = IndexConsumers()
@@ -86,8 +90,7 @@ def read_parquet(
         for column, takes_theta in _columns(fields, indexes):
             builder = ThetaBuilder(thetas[column.id]) if takes_theta else None
             consumers: list[ValueConsumer] = [builder] if builder is not None else []
-            if column.id in indexes.blooms:
-                consumers.append(indexes.blooms[column.id][1])
+            consumers += indexes.values.get(column.id, (column, []))[1]
             leaves = physical.members(column)
             if leaves is not None and is_group(column):
                 assert builder is not None
@@ -99,8 +102,8 @@ def read_parquet(
                 values += sum(footer.row_groups[number].chunks[leaves[0].index].values for number in mine)
             if builder is not None:
                 sketches[column.id] = builder.result()
-        for column, take in indexes.bitmaps.values():
-            _read_positions(source, footer, mine, physical.leaf(column), column, take)
+        for column, takers in indexes.rows.values():
+            _read_rows(source, footer, mine, physical.leaf(column), column, takers)
         return Reading(sketches, chunks, values, opened.bytes_read, opened.reads, physical.highest_id)
 
 
@@ -108,7 +111,7 @@ def _columns(fields: Sequence[Field], indexes: IndexConsumers) -> Iterator[tuple
     """The columns whose values are read, and whether their distinct values are counted."""
     counted = {column.id for column in fields}
     yield from ((column, True) for column in fields)
-    yield from ((column, False) for column, _ in indexes.blooms.values() if column.id not in counted)
+    yield from ((column, False) for column, _ in indexes.values.values() if column.id not in counted)
 
 
 def _read_leaf(
@@ -132,20 +135,27 @@ def _read_leaf(
     return ways
 
 
-def _read_positions(
-    source: Source, footer: Footer, numbers: range, leaf: Leaf | None, column: Field, take: PositionTaker
+def _read_rows(
+    source: Source,
+    footer: Footer,
+    numbers: range,
+    leaf: Leaf | None,
+    column: Field,
+    consumers: Sequence[RowConsumer],
 ) -> None:
-    """Hand a column's values to *take* with the rows they stand in; only decoding keeps those."""
+    """Hand a column's values to *consumers* with the rows they stand in; only decoding keeps those."""
     file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
     first = 0
     for number, group in enumerate(footer.row_groups):
         if number in numbers:
-            if leaf is None:
-                take(pa.nulls(group.rows), first)
-            else:
-                with damaged(Place(source.name), f"values of column {column.name}"):
+            with damaged(Place(source.name), f"values of column {column.name}"):
+                if leaf is None:
+                    values = pa.nulls(group.rows)
+                else:
                     (found,) = read_leaves(file, number, [leaf])
-                    take(row_values(found, column.parts[1:]), first)
+                    values = row_values(found, column.parts[1:])
+                for consumer in consumers:
+                    consumer.add(values, first)
         first += group.rows
 
 

@@ -11,29 +11,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from rookery.collect.plan import Task
+from rookery.collect.plan import IndexColumn, Task
 from rookery.collect.progress import Progress, silent, watched
 from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.task import Costs, Partial, run_task
 from rookery.sketch import InvertedTheta
-from rookery.sketch.bitmap import BitmapIndex
-from rookery.sketch.bloom import BloomFilter
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 LOCAL_BYTES = 48 << 20  # of files; below this, starting Spark's tasks costs more than reading
-_SCHEMA = "group int, kind string, field int, ordinal int, payload binary"
+# The number is that of a column, or the place of an index among those of its group.
+_SCHEMA = "group int, kind string, number int, part int, payload binary"
 _ARROW = pa.schema(
     [
         ("group", pa.int32()),
         ("kind", pa.string()),
-        ("field", pa.int32()),
-        ("ordinal", pa.int32()),
+        ("number", pa.int32()),
+        ("part", pa.int32()),
         ("payload", pa.binary()),
     ]
 )
-_COSTS, _THETA, _BLOOM, _BITMAP = "costs", "theta", "bloom", "bitmap"
+_COSTS, _THETA, _INDEX = "costs", "theta", "index"
 _NEEDS_ENGINE, _HIGHEST_ID = "needs_engine", "highest_id"
 _BATCH_BYTES = 32 << 20
 
@@ -59,22 +58,16 @@ def merge(partials: Sequence[Partial]) -> Partial:
     if len(partials) == 1:
         return partials[0]
     fields = dict.fromkeys(number for partial in partials for number in partial.thetas)
-    bitmaps: defaultdict[int, list[BitmapIndex]] = defaultdict(list)
-    blooms: defaultdict[int, dict[int, BloomFilter]] = defaultdict(dict)
+    indexes: defaultdict[IndexColumn, list[Any]] = defaultdict(list)
     for partial in partials:
-        for number, bitmap in partial.bitmaps.items():
-            bitmaps[number].append(bitmap)
-        for number, filters in partial.blooms.items():
-            for ordinal, part in filters.items():
-                before = blooms[number].get(ordinal)  # of a file that several tasks shared
-                blooms[number][ordinal] = part if before is None else before.union(part)
+        for wanted, part in partial.indexes.items():
+            indexes[wanted].append(part)
     return Partial(
         partials[0].group,
         {n: InvertedTheta.merge([part.thetas[n] for part in partials if n in part.thetas]) for n in fields},
         sum((partial.costs for partial in partials), Costs()),
         tuple(ordinal for partial in partials for ordinal in partial.needs_engine),
-        blooms,
-        {number: BitmapIndex.merge(found) for number, found in bitmaps.items()},
+        {wanted: wanted.kind.merge(parts) for wanted, parts in indexes.items()},
         max(partial.highest_id for partial in partials),
     )
 
@@ -94,18 +87,18 @@ def _run_on_spark(
     spark: SparkSession, tasks: Sequence[Task], io_properties: Mapping[str, str], progress: Progress
 ) -> Iterator[Partial]:
     read = _mapper(tuple(tasks), io_properties)
-    groups = len({task.group for task in tasks})
+    indexes = {task.group: task.indexes for task in tasks}
+    groups = len(indexes)
     with watched(spark, tasks, progress), on_spark(spark):
         frame = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, _SCHEMA)
         if groups == 1:
             # Arrow brings filters of many megabytes in half the time that rows take.
-            yield from _partials(
-                _Row(*row) for batch in frame.toArrow().to_batches() for row in _cells(batch)
-            )
+            rows = (_Row(*row) for batch in frame.toArrow().to_batches() for row in _cells(batch))
+            yield from _partials(rows, indexes)
         else:
             # One partition at a time comes to the driver, which so never holds more than a few groups.
             frame = frame.repartition(groups, "group").sortWithinPartitions("group")
-            yield from _partials(frame.toLocalIterator())
+            yield from _partials(frame.toLocalIterator(), indexes)
 
 
 class _Row(NamedTuple):
@@ -113,8 +106,8 @@ class _Row(NamedTuple):
 
     group: int
     kind: str
-    field: int
-    ordinal: int
+    number: int
+    part: int
     payload: bytes
 
 
@@ -125,23 +118,22 @@ def _cells(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     )
 
 
-def _partials(rows: Iterable[Row | _Row]) -> Iterator[Partial]:
+def _partials(rows: Iterable[Row | _Row], indexes: Mapping[int, Sequence[IndexColumn]]) -> Iterator[Partial]:
     """Put together what tasks sent of each group; rows of a group come one behind the other."""
     for group, found in groupby(rows, attrgetter("group")):
-        yield merge([_partial(group, row) for row in found])
+        yield merge([_partial(group, row, indexes[group]) for row in found])
 
 
-def _partial(group: int, row: Row | _Row) -> Partial:
+def _partial(group: int, row: Row | _Row, indexes: Sequence[IndexColumn]) -> Partial:
     payload = bytes(row.payload)
     if row.kind == _COSTS:
         stated = json.loads(payload)
         needs_engine, highest_id = tuple(stated.pop(_NEEDS_ENGINE)), stated.pop(_HIGHEST_ID)
         return Partial(group, {}, Costs.of(stated), needs_engine, highest_id=highest_id)
     if row.kind == _THETA:
-        return Partial(group, {row.field: InvertedTheta.decode(payload)}, Costs())
-    if row.kind == _BLOOM:
-        return Partial(group, {}, Costs(), (), {row.field: {row.ordinal: BloomFilter.from_bytes(payload)}})
-    return Partial(group, {}, Costs(), (), {}, {row.field: BitmapIndex.decode(payload)})
+        return Partial(group, {row.number: InvertedTheta.decode(payload)}, Costs())
+    wanted = indexes[row.number]
+    return Partial(group, {}, Costs(), (), {wanted: wanted.kind.decode(row.part, payload)})
 
 
 def _rows(partial: Partial) -> Iterator[tuple[str, int, int, bytes]]:
@@ -150,11 +142,9 @@ def _rows(partial: Partial) -> Iterator[tuple[str, int, int, bytes]]:
     yield _COSTS, 0, 0, costs.encode()
     for number, theta in partial.thetas.items():
         yield _THETA, number, 0, theta.encode()
-    for number, filters in partial.blooms.items():
-        for ordinal, found in filters.items():
-            yield _BLOOM, number, ordinal, found.to_bytes()
-    for number, bitmap in partial.bitmaps.items():
-        yield _BITMAP, number, 0, bitmap.encode()
+    for number, (wanted, part) in enumerate(partial.indexes.items()):
+        for within, payload in wanted.kind.encode(part):
+            yield _INDEX, number, within, payload
 
 
 def _batches(partial: Partial) -> Iterator[pa.RecordBatch]:
@@ -172,8 +162,8 @@ def _batches(partial: Partial) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(group: int, rows: Sequence[tuple[str, int, int, bytes]]) -> pa.RecordBatch:
-    kinds, fields, ordinals, payloads = zip(*rows, strict=True)
-    return pa.record_batch([[group] * len(rows), kinds, fields, ordinals, payloads], schema=_ARROW)
+    columns = zip(*rows, strict=True)
+    return pa.record_batch([[group] * len(rows), *columns], schema=_ARROW)
 
 
 def _mapper(

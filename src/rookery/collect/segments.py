@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,6 @@ from rookery.sidecar import Contents, SegmentEntry, Store, ZoneMap, write_segmen
 from rookery.sidecar.checksums import footer_checksum
 from rookery.sidecar.state import NO_COLUMN_IS_YOUNGER
 from rookery.sketch import ThetaSketch
-from rookery.sketch.bloom_matrix import BloomMatrix
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -50,13 +49,14 @@ def write_groups(
         parts = [found] if found is not None else []
         if by_engine and group.fields:
             parts += _by_engine(spark, table, store, work, group, by_engine)
-        whole = fold_shared(merge(parts), group, shared) if parts else Partial(group.number, {}, Costs())
+        whole = merge(parts) if parts else Partial(group.number, {}, Costs())
         # Whether files that were not understood here have field ids is not known: a column to come may be in
         # them by its name.
         understood = bool(parts) and not by_engine
         last_id = max(table.table.metadata.last_column_id, whole.highest_id)
         last_id = last_id if understood else NO_COLUMN_IS_YOUNGER
-        written[group.number] = _write(store, work, group, whole, last_id)
+        in_parts = {ordinal for number, ordinal in shared if number == group.number}
+        written[group.number] = _write(store, work, group, whole, in_parts, last_id)
 
     for partial in run(spark, tasks, store.io_properties, progress):
         finish(work.groups[partial.group], partial)
@@ -83,39 +83,24 @@ def _by_engine(
     return parts + ([run_engine(spark, table, work.snapshot, group, others)] if others else [])
 
 
-def fold_shared(partial: Partial, group: plan.Group, shared: Set[tuple[int, int]]) -> Partial:
-    """Fold the Bloom filters of files that several tasks have shared; the others are folded already."""
-    rates = _rates(group)
-    return replace(
-        partial,
-        blooms={
-            number: {
-                ordinal: found.fitted(rates[number]) if (group.number, ordinal) in shared else found
-                for ordinal, found in filters.items()
-            }
-            for number, filters in partial.blooms.items()
-        },
-    )
-
-
-def _rates(group: plan.Group) -> dict[int, float]:
-    """The false-positive rates of Bloom indexes; a column may have a bitmap as well, which has none."""
-    return {wanted.field.id: wanted.index.fpp for wanted in group.indexes if wanted.index.fpp}
-
-
 def _write(
-    store: Store, work: AnalyzePlan, group: plan.Group, partial: Partial, last_column_id: int
+    store: Store,
+    work: AnalyzePlan,
+    group: plan.Group,
+    partial: Partial,
+    shared: Set[int],
+    last_column_id: int,
 ) -> Written:
-    rates = _rates(group)
     count = group.files.num_rows
-    blooms = {
-        number: BloomMatrix.of(filters, count, rates[number]) for number, filters in partial.blooms.items()
-    }
-    # A file of which a part is missing is not covered.
-    bitmaps = {number: found.whole() for number, found in partial.bitmaps.items()}
+    blobs = (
+        blob
+        for wanted, part in partial.indexes.items()
+        for blob in wanted.kind.blobs(wanted.index, part, count, shared)
+    )
     written = write_segment(
         store.segment_path(),
-        Contents(ZoneMap.of(group.files), partial.thetas, blooms, bitmaps),
+        Contents(ZoneMap.of(group.files), partial.thetas),
+        blobs,
         snapshot_id=work.snapshot.id,
         sequence_number=work.snapshot.sequence_number,
         io_properties=store.io_properties,

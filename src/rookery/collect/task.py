@@ -9,11 +9,9 @@ from typing import Any
 
 from rookery.collect.index_builders import IndexBuilders
 from rookery.collect.physical import NeedsEngineError
-from rookery.collect.plan import Task
+from rookery.collect.plan import IndexColumn, Task
 from rookery.collect.read import read_parquet
 from rookery.sketch import InvertedTheta, InvertedThetaBuilder
-from rookery.sketch.bitmap import BitmapIndex
-from rookery.sketch.bloom import BloomFilter
 
 
 @dataclass(slots=True)
@@ -53,8 +51,7 @@ class Partial:
     thetas: Mapping[int, InvertedTheta]
     costs: Costs
     needs_engine: tuple[int, ...] = ()  # the ordinals of files that only Iceberg's own reader understands
-    blooms: Mapping[int, Mapping[int, BloomFilter]] = field(default_factory=dict)  # by column and ordinal
-    bitmaps: Mapping[int, BitmapIndex] = field(default_factory=dict)
+    indexes: Mapping[IndexColumn, Any] = field(default_factory=dict)  # parts, as their kinds have them
     highest_id: int = 0  # of the fields in the files that were understood here
 
 
@@ -88,10 +85,8 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
         for field_id, sketch in reading.sketches.items():
             thetas[field_id].add(sketch, file.ordinal)
         highest_id = max(highest_id, reading.highest_id)
-        indexes.add(file, consumers)
+        indexes.end(file)
         counted = int(file.part == 0 and not file.only_indexes)
         costs += Costs(counted, reading.chunks, reading.values, reading.bytes_read, reading.reads)
     found = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(
-        task.group, found, costs, tuple(needs_engine), indexes.blooms, indexes.bitmaps(), highest_id
-    )
+    return Partial(task.group, found, costs, tuple(needs_engine), indexes.results(), highest_id)

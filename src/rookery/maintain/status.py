@@ -145,10 +145,10 @@ def _indexes(seen: Survey) -> tuple[IndexStatus, ...]:
 
 def _index(seen: Survey, index: Index, column: str) -> IndexStatus:
     if seen.fileset is None or seen.state is None:
-        return IndexStatus(index.kind.value, column, Freshness.NEVER, 0, 0.0)
+        return IndexStatus(index.kind, column, Freshness.NEVER, 0, 0.0)
     covered = seen.fileset.covered(index)
     freshness = Freshness.STALE if covered.any() else Freshness.NEVER
     if covered.all():
         freshness = Freshness.CURRENT
     share = float(seen.numbers("rows")[covered].sum() / seen.rows) if seen.rows else 1.0
-    return IndexStatus(index.kind.value, column, freshness, int(covered.sum()), share)
+    return IndexStatus(index.kind, column, freshness, int(covered.sum()), share)

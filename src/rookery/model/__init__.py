@@ -37,6 +37,7 @@ from rookery.model.predicate import (
     any_of,
     leaves_of,
     opaque_parts,
+    wanted_values,
 )
 from rookery.model.report import Report, Sheet, counted, in_bytes, percent, thousands
 from rookery.model.table import Field, Snapshot
@@ -91,4 +92,5 @@ __all__ = [
     "quote_part",
     "split_name",
     "thousands",
+    "wanted_values",
 ]

@@ -159,3 +159,12 @@ def opaque_parts(predicate: Predicate) -> Iterator[Opaque]:
             yield from opaque_parts(part)
     elif isinstance(predicate, Opaque):
         yield predicate
+
+
+def wanted_values(leaf: Leaf) -> tuple[Value, ...] | None:
+    """Return the values of which a row must have one for the leaf to be true; None if others do too."""
+    if isinstance(leaf, Compare) and leaf.op is Op.EQ:
+        return (leaf.value,)
+    if isinstance(leaf, In) and not leaf.negated:
+        return leaf.values
+    return None

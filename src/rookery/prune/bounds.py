@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rookery.model import Compare, In, IsNaN, IsNull, Leaf, Like, Op, Value
 from rookery.model.type_names import base_type
-from rookery.prune.canonical import form_of, is_float, scalar
+from rookery.values.canonical import form_of, is_float, scalar
 
 UNKNOWN = -1
 _FEW = 8  # values that are looked up one by one

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from rookery.model import Leaf, Predicate
 from rookery.model.type_names import base_type
 from rookery.prune.bounds import might_match, must_match
-from rookery.prune.canonical import SUPPORTED
-from rookery.prune.evaluate import evaluate, surely
+from rookery.values.canonical import SUPPORTED
+from rookery.values.evaluate import evaluate, surely
 
 if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.prune.by_partition import useful_columns
-from rookery.prune.canonical import bound_from_bytes, is_float
 from rookery.prune.partitions import PartitionColumn, test_partitions
+from rookery.values.canonical import bound_from_bytes, is_float
 
 if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning

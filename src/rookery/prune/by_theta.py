@@ -7,26 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.model import Compare, Field, In, Leaf, Op, Value, leaves_of
+from rookery.indexes.view import SegmentPosition, merged
+from rookery.model import Field, Leaf, leaves_of, wanted_values
 from rookery.model.cache import nbytes_of
-from rookery.prune.evaluate import evaluate
-from rookery.prune.fileset import SegmentPosition, merged
 from rookery.sketch import MAX_THETA, InvertedTheta
 from rookery.sketch.value_hashes import theta_hashes
+from rookery.values.evaluate import evaluate
 
 if TYPE_CHECKING:
     from rookery.prune.cascade import Pruning
 
 MOST_VALUES = 1000
-
-
-def wanted_values(leaf: Leaf) -> tuple[Value, ...] | None:
-    """The values of which a row must have one for the leaf to be true; None if others do too."""
-    if isinstance(leaf, Compare) and leaf.op is Op.EQ:
-        return (leaf.value,)
-    if isinstance(leaf, In) and not leaf.negated:
-        return leaf.values
-    return None
 
 
 def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rookery.indexes import KINDS
+from rookery.indexes.view import SegmentRows
 from rookery.model import ALWAYS, NEVER, Predicate, Snapshot, opaque_parts
-from rookery.prune import by_bitmap, by_bloom, by_bounds, by_manifest, by_partition, by_theta
+from rookery.prune import by_bounds, by_manifest, by_partition, by_theta
 from rookery.prune.fileset import FileSet
 from rookery.tables.iceberg import IcebergTable
 
@@ -52,7 +54,7 @@ class Pruning:
     predicate: Predicate
     keep: NDArray[np.bool_]
     stages: list[StageReport] = field(default_factory=list)
-    rows: dict[int, by_bitmap.BitmapRows] = field(default_factory=dict)  # by segment, where bitmaps tell
+    rows: dict[int, SegmentRows] = field(default_factory=dict)  # by segment, where an index knows rows
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -78,15 +80,15 @@ CASCADE: tuple[tuple[str, Stage], ...] = (
     ("partitions", by_partition.stage),
     ("manifest file scan", by_bounds.stage),
     ("inverted theta", by_theta.stage),
-    ("bitmap", by_bitmap.stage),
-    ("bloom filter check", by_bloom.stage),
 )
+"""Those of indexes follow, in the order of the registry."""
 
 
 def prune(table: IcebergTable, snapshot: Snapshot, files: FileSet, predicate: Predicate) -> Pruning:
     """Send a predicate through the cascade."""
     pruning = Pruning(table, snapshot, files, predicate, np.ones(len(files), bool))
-    for name, stage in CASCADE:
+    indexes = ((kind.stage, kind.prune) for kind in KINDS.values())
+    for name, stage in (*CASCADE, *indexes):
         _run(pruning, name, stage)
     return pruning
 

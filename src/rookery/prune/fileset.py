@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -13,29 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rookery.indexes.view import SegmentPosition
 from rookery.model import Field, MissingFileError, RookeryError, Snapshot, StorageError
 from rookery.model.cache import nbytes_of
 from rookery.prune.bounds import UNKNOWN, Bounds
-from rookery.prune.canonical import bound_from_bytes, is_float
 from rookery.sidecar import Index, Segment, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.sidecar.state import read_state
 from rookery.sidecar.zone_map import FILE_COLUMNS, ZoneMap, column_of, proven
 from rookery.tables.iceberg import IcebergTable
+from rookery.values.canonical import bound_from_bytes, is_float
 
 log = logging.getLogger(__name__)
 
 _LISTING_SECONDS = 300
 _NAME_BYTES = 200  # what an entry of a listing takes, about
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SegmentPosition:
-    """Where a segment's files stand among those of the set: numbers of files, and their ordinals."""
-
-    segment: int
-    numbers: NDArray[np.int64]
-    ordinals: NDArray[np.int64]
 
 
 class FileSet:
@@ -284,13 +275,3 @@ def _listing(table: IcebergTable, store: Store) -> Mapping[str, int]:
 def _listing_key(table: IcebergTable, store: Store) -> tuple[str, str, str, int, int]:
     period = int(time.time() // _LISTING_SECONDS)
     return "listing", store.location, table.table.metadata_location, store.changes, period
-
-
-def merged(
-    places: Sequence[SegmentPosition], verdict: Callable[[SegmentPosition], NDArray[np.bool_]], count: int
-) -> NDArray[np.bool_]:
-    """Join the verdicts on segments' files into one on the set: a file is left out if any segment says so."""
-    keep = np.ones(count, bool)
-    for place in places:
-        keep[place.numbers] &= verdict(place)
-    return keep

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rookery.io import Source
-from rookery.model import Field, Leaf, Predicate, RookeryError, leaves_of
+from rookery.model import Field, Leaf, Predicate, RookeryError, leaves_of, wanted_values
 from rookery.model.cache import Cache, nbytes_of
 from rookery.model.type_names import base_type
 from rookery.parquet import (
@@ -31,11 +31,10 @@ from rookery.parquet import (
 from rookery.parquet import Leaf as ParquetLeaf
 from rookery.parquet.pages import read_chunk
 from rookery.prune.bounds import UNKNOWN, Bounds, might_match
-from rookery.prune.by_theta import wanted_values
-from rookery.prune.canonical import SUPPORTED, bound_from_bytes, form_of, is_float
-from rookery.prune.evaluate import evaluate
 from rookery.sketch.bloom import block_of, masks_of
 from rookery.sketch.value_hashes import bloom_hashes, plain_bytes
+from rookery.values.canonical import SUPPORTED, bound_from_bytes, form_of, is_float
+from rookery.values.evaluate import evaluate
 
 _FEW = 8  # values that are looked for in dictionaries and filters
 _LONGEST_DICTIONARY = 1 << 20

@@ -42,8 +42,8 @@ from rookery.model import (
 )
 from rookery.model.type_names import base_type
 from rookery.prune.bounds import Bounds, might_match
-from rookery.prune.canonical import MOST_DIGITS, SUPPORTED, decimal_of, form_of, scale_of, unscaled_of
-from rookery.prune.evaluate import evaluate
+from rookery.values.canonical import MOST_DIGITS, SUPPORTED, decimal_of, form_of, scale_of, unscaled_of
+from rookery.values.evaluate import evaluate
 
 _LOOSE = {Op.LT: Op.LE, Op.GT: Op.GE}
 _LEAST = {"int": 2**31, "long": 2**63}  # with a minus

@@ -18,10 +18,10 @@ from rookery.model.cache import Cache
 from rookery.parquet import FIRST_READ, read_columns, read_row_group
 from rookery.parquet import Leaf as ParquetLeaf
 from rookery.prune.parquet_pruning import Group, Inside, StoredFile, page_indexes, pages, row_groups
-from rookery.prune.row_filter import true_rows
 from rookery.read.deletes import NOTHING, Deleted, matches
 from rookery.read.nested import project
 from rookery.read.types import arrow_type, cast, constant
+from rookery.values.row_filter import true_rows
 
 _DENSE = 0.25  # of the rows of a row group: more than this are cut out after reading, not by ranges
 

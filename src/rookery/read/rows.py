@@ -15,12 +15,12 @@ from rookery.model import ALWAYS, Predicate, Snapshot, UsageError, column_named,
 from rookery.prune.by_bounds import sure_files
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
-from rookery.prune.row_filter import not_exact
 from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_file
 from rookery.read.survivors import attached_deletes, survivors
 from rookery.read.types import arrow_field
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
+from rookery.values.row_filter import not_exact
 
 _WORKERS = 8
 _SHOWN = 8  # columns that a hint lists
@@ -66,7 +66,7 @@ def read_table(
 def count_rows(
     table: IcebergTable, store: Store, snapshot: Snapshot, predicate: Predicate
 ) -> tuple[int, Pruning, ReadCosts]:
-    """Return how many rows match: by bitmaps and metadata where they decide, by reading the other files."""
+    """Return how many rows match: by indexes and metadata where they decide, by reading the other files."""
     request = make_request(table, store, snapshot, predicate, ())
     pruning = prune(table, snapshot, file_set(table, store, snapshot), predicate)
     total = _known_counts(pruning)
@@ -78,7 +78,7 @@ def count_rows(
 def _known_counts(pruning: Pruning) -> int:
     """Count the files whose count is known, and take them off the list of those to read.
 
-    That of a file with deletes is not: bitmaps and metadata count rows that are there no more. Nor is any
+    That of a file with deletes is not: indexes and metadata count rows that are there no more. Nor is any
     where columns are found by name: a name may be another column's than when the file was described.
     """
     if pruning.predicate != ALWAYS and pruning.table.table.name_mapping() is not None:

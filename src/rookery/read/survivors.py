@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pyiceberg.transforms import IdentityTransform
 
-from rookery.model import leaves_of
+from rookery.indexes import KINDS
+from rookery.model import leaves_of, wanted_values
 from rookery.model.cache import nbytes_of
-from rookery.prune.by_theta import wanted_values
 from rookery.prune.cascade import Pruning
 from rookery.prune.parquet_pruning import StoredFile
 from rookery.prune.partitions import in_form
 from rookery.read.deletes import NOTHING, DeleteReader
 from rookery.read.file import FileRead
-from rookery.sidecar import IndexKind
 from rookery.tables.iceberg import IcebergTable, read_files
 from rookery.tables.iceberg.deletes import deletes_by_file
 from rookery.tables.iceberg.files import identities
@@ -67,7 +66,7 @@ def attached_deletes(pruning: Pruning, left: Any) -> dict[int, list[Mapping[str,
 
 
 def _rows(pruning: Pruning, numbers: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
-    """The rows that bitmaps name, by file."""
+    """The rows that indexes name, by file."""
     found = {}
     wanted = set(numbers.tolist())
     for place in pruning.files.places:
@@ -80,11 +79,12 @@ def _rows(pruning: Pruning, numbers: NDArray[np.int64]) -> dict[int, NDArray[np.
 
 
 def _answered(pruning: Pruning) -> frozenset[int]:
-    """The columns whose values a Bloom index has looked up: filters inside files would say no more."""
+    """The columns whose values an index has looked up: Bloom filters inside files would say no more."""
     state = pruning.files.state
     if state is None:
         return frozenset()
-    indexed = {index.field_id for index in state.header.indexes if index.kind is IndexKind.BLOOM}
+    serving = {name for name, kind in KINDS.items() if kind.serves_equality}
+    indexed = {index.field_id for index in state.header.indexes if index.kind in serving}
     asked = {leaf.field.id for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None}
     return frozenset(indexed & asked)
 

@@ -46,8 +46,7 @@ class Declared:
 def joined(states: Iterable[StateHeader]) -> Declared:
     """Put together what states say; where two say as late, the first of them counts.
 
-    >>> from rookery.sidecar.state import IndexKind
-    >>> one = Declared().adding(Index(IndexKind.BITMAP, 3, "int"), now=5)
+    >>> one = Declared().adding(Index("bitmap", 3, "int"), now=5)
     >>> [one.at, one.dropping(one.indexes[0], now=6)]
     [{'bitmap 3': 5}, Declared(indexes=(), at={'bitmap 3': 6})]
     """

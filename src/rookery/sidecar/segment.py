@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
-from pyroaring import BitMap
 
 from rookery.io import Readable
 from rookery.model import Place
@@ -28,9 +25,7 @@ from rookery.sidecar.checksums import (
 )
 from rookery.sidecar.zone_map import ZoneMap, nothing_known
 from rookery.sketch import InvertedTheta
-from rookery.sketch.bitmap import BitmapDirectory, BitmapIndex
-from rookery.sketch.blob_types import BITMAP_V1, BLOOM_MATRIX_V1, INVERTED_THETA_V1
-from rookery.sketch.bloom_matrix import BloomMatrix, MatrixHeader, header_size
+from rookery.sketch.blob_types import INVERTED_THETA_V1
 
 ZONE_MAP_V1 = "rookery-zone-map-v1"
 THETA = "theta"
@@ -38,6 +33,17 @@ PREFIX = "segment-"
 SUFFIX = ".puffin"
 _BLOB_BYTES = 500  # what the description of a blob takes in memory, about
 _UNIQUE = re.compile(r"([0-9a-f]{16})[0-9a-f]{16}" + re.escape(SUFFIX))
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Decode(Protocol[T_co]):
+    """Decodes bytes; errors name their place."""
+
+    def __call__(self, data: bytes, /, *, place: Place) -> T_co:
+        """Return what the bytes hold."""
+        ...
 
 
 def unique_part() -> str:
@@ -62,34 +68,38 @@ def segment_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a segment holds: a zone map, and by field id inverted thetas and indexes."""
+    """What a segment holds besides indexes: a zone map, and inverted thetas by field id."""
 
     zone_map: ZoneMap
     thetas: Mapping[int, InvertedTheta] = field(default_factory=dict)
-    blooms: Mapping[int, Sequence[BloomMatrix]] = field(default_factory=dict)
-    bitmaps: Mapping[int, BitmapIndex] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexBlob:
+    """A blob of an index, of whatever kind."""
+
+    type: str
+    field_id: int
+    payload: bytes
+    head: int = 0  # the bytes that are read first, and have the checksums of the others; 0: it is read whole
 
 
 def write_segment(
     location: str,
     contents: Contents,
+    indexes: Iterable[IndexBlob] = (),
     *,
     snapshot_id: int,
     sequence_number: int,
     io_properties: Mapping[str, str],
 ) -> WrittenFile:
-    """Write what is known of a group."""
+    """Write what is known of a group; *indexes* may be large, and are taken one at a time."""
     ids = (snapshot_id, sequence_number)
     with SealingWriter(location, io_properties=io_properties) as writer:
         # What a range is read of stands first, uncompressed; what is read whole, and first of all, last.
-        for field_id, matrices in sorted(contents.blooms.items()):
-            for matrix in matrices:
-                head = header_size(len(matrix.ordinals))
-                writer.add(Blob(BLOOM_MATRIX_V1, matrix.encode(), (field_id,), *ids, codec="none"), head)
-        for field_id, bitmap in sorted(contents.bitmaps.items()):
-            payload = bitmap.encode()
-            head = BitmapDirectory.head_size(payload)
-            writer.add(Blob(BITMAP_V1, payload, (field_id,), *ids, codec="none"), head)
+        for index in indexes:
+            codec = "none" if index.head else None
+            writer.add(Blob(index.type, index.payload, (index.field_id,), *ids, codec), index.head)
         for field_id, theta in sorted(contents.thetas.items()):
             # Whether a hash is worth a look is told without one. Hashes do not shrink, so nothing is packed.
             said = {THETA: str(theta.theta)}
@@ -195,60 +205,28 @@ class Segment:
             for blob, payload in read_sealed(self._reader, wanted)
         }
 
-    def blooms(self, field_id: int) -> list[BloomMatrix]:
-        """Return the Bloom matrices of a column, whole."""
-        blobs = self._of(BLOOM_MATRIX_V1).get(field_id, [])
-        return [
-            BloomMatrix.decode(payload, place=Place(self.name, blob.offset))
-            for blob, payload in read_sealed(self._reader, blobs)
-        ]
+    def payloads(self, blob_type: str, field_id: int) -> Iterator[tuple[bytes, Place]]:
+        """Yield a column's blobs of a type, whole, and where each lies."""
+        for blob, payload in read_sealed(self._reader, self._of(blob_type).get(field_id, [])):
+            yield payload, self.place_of(blob)
 
-    def bitmap(self, field_id: int) -> BitmapIndex | None:
-        """Return the bitmap index of a column, whole."""
-        blobs = self._of(BITMAP_V1).get(field_id, [])
-        for blob, payload in read_sealed(self._reader, blobs):
-            return BitmapIndex.decode(payload, place=Place(self.name, blob.offset))
-        return None
-
-    def probe_blooms(
-        self, field_id: int, hashes: Sequence[int]
-    ) -> list[tuple[NDArray[np.int32], NDArray[np.bool_]]]:
-        """Return, by matrix, the ordinals it covers and which of those files may hold one of the hashes."""
-        found = []
-        for blob, header in self._head(BLOOM_MATRIX_V1, field_id, MatrixHeader.decode):
-            if header.size != blob.length:
-                raise DamagedError(Place(self.name, blob.offset), f"{header.size} bytes", str(blob.length))
-            maybe = np.zeros(len(header.ordinals), bool)
-            for value in hashes:
-                row = self._reader.read_range(blob, *header.row_range(value))
-                maybe |= header.probe(row, value, place=Place(self.name, blob.offset))
-            found.append((header.ordinals, maybe))
-        return found
-
-    def bitmap_directory(self, field_id: int) -> BitmapDirectory | None:
-        """Return what a column's bitmap index has, without its bitmaps."""
-        for _, directory in self._head(BITMAP_V1, field_id, BitmapDirectory.decode):
-            return directory  # type: ignore[no-any-return]
-        return None
-
-    def bitmaps(self, field_id: int, numbers: Sequence[int]) -> list[BitMap]:
-        """Return the bitmaps of these entries of a column's directory."""
-        ((blob, directory),) = self._head(BITMAP_V1, field_id, BitmapDirectory.decode)
-        place = Place(self.name, blob.offset)
-        return [
-            directory.read(number, self._reader.read_range(blob, *directory.entry(number)), place=place)
-            for number in numbers
-        ]
-
-    def _head(self, kind: str, field_id: int, decode: Callable[..., Any]) -> list[tuple[BlobMetadata, Any]]:
-        """The heads of a column's blobs of a kind, read once."""
-        key = (kind, field_id)
+    def heads(self, blob_type: str, field_id: int, decode: Decode[T]) -> list[tuple[BlobMetadata, T]]:
+        """Return a column's blobs of a type, each with its head; they are read and decoded once."""
+        key = (blob_type, field_id)
         if key not in self._heads:
             self._heads[key] = [
-                (blob, decode(read_head(self._reader, blob), place=Place(self.name, blob.offset)))
-                for blob in self._of(kind).get(field_id, [])
+                (blob, decode(read_head(self._reader, blob), place=self.place_of(blob)))
+                for blob in self._of(blob_type).get(field_id, [])
             ]
         return self._heads[key]
+
+    def read_range(self, blob: BlobMetadata, start: int, length: int) -> bytes:
+        """Return some bytes of a blob that has a head; the head tells whether they are right."""
+        return self._reader.read_range(blob, start, length)
+
+    def place_of(self, blob: BlobMetadata) -> Place:
+        """Return where a blob lies, for errors."""
+        return Place(self.name, blob.offset)
 
     def close(self) -> None:
         """Close the file."""

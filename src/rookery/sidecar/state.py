@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TypeVar
 
 import msgspec
@@ -49,21 +48,18 @@ class StateError(FormatError):
     """A state file does not hold what it should."""
 
 
-class IndexKind(StrEnum):
-    """The kinds of index."""
-
-    BLOOM = "bloom"
-    BITMAP = "bitmap"
-
-
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index on a column, as it is declared: once declared, it is kept current."""
+    """An index on a column, as it is declared: once declared, it is kept current.
 
-    kind: IndexKind
+    Its kind is an open name: a newer version may have declared a kind that this one does not know.
+    """
+
+    kind: str
     field_id: int
     type: str  # of the column: another type has other bytes
-    fpp: float = 0.0  # the false-positive rate that a Bloom index aims at, for each file
+    fpp: float = 0.0  # the false-positive rate for each file, of kinds that have one
+    options: tuple[tuple[str, str], ...] = ()  # what else a kind was asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from rookery.maintain.survey import EQUALITY, Survey
 from rookery.model import Estimate, Field
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.prune.bounds import Bounds
-from rookery.prune.canonical import SUPPORTED, is_float
 from rookery.sketch import K
 from rookery.tables.iceberg.files import identities
+from rookery.values.canonical import SUPPORTED, is_float
 
 _DEVIATIONS = 3
 _FOREIGN_ERROR = _DEVIATIONS / math.sqrt(K)  # of sketches of the size that engines write

@@ -14,7 +14,7 @@ from pyiceberg.transforms import BucketTransform, UnknownTransform, VoidTransfor
 from rookery.maintain.survey import Survey, partition_numbers
 from rookery.model import Field
 from rookery.model.type_names import base_type
-from rookery.prune.canonical import SUPPORTED
+from rookery.values.canonical import SUPPORTED
 
 _UNORDERED = (BucketTransform, VoidTransform, UnknownTransform)  # say nothing of how values lie
 

@@ -46,7 +46,7 @@ class Statistics:
 class WantedIndex:
     """An index that a table should have."""
 
-    kind: str  # bloom or bitmap
+    kind: str
     column: str
 
 

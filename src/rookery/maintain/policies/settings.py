@@ -10,6 +10,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from rookery.indexes import KINDS, kind_names
 from rookery.io import local_path, scheme_of
 from rookery.io import shown as shown_location
 from rookery.io.redaction import redact
@@ -185,9 +186,15 @@ def _name(text: str) -> str:
 
 def _index(text: str) -> WantedIndex:
     match = _INDEX.fullmatch(text.strip())
-    if match is None or match[1] not in ("bloom", "bitmap") or not match[2]:
-        raise UsageError(f"'{shown(text)}' is not an index", hint="write bloom(column) or bitmap(column)")
+    if match is None or not match[2]:
+        raise UsageError(f"'{shown(text)}' is not an index", hint=f"write KIND(column); {_kinds()}")
+    if match[1] not in KINDS:
+        raise UsageError(f"'{shown(text)}' is of no known kind of index", hint=_kinds())
     return WantedIndex(match[1], match[2])
+
+
+def _kinds() -> str:
+    return f"the kinds are {kind_names()}"
 
 
 def _orphan_age(text: str) -> timedelta:

@@ -8,6 +8,7 @@ from rookery.collect.analyze import analyze
 from rookery.collect.choose import Choice
 from rookery.collect.declare import declare, declared_on
 from rookery.collect.statistics import is_registered
+from rookery.indexes import kind_for
 from rookery.maintain.facts.engine_visibility import engine_visibility
 from rookery.maintain.facts.reasons import reasons
 from rookery.maintain.policies.policy import WantedIndex
@@ -85,7 +86,7 @@ def missing_indexes(look: TableView) -> Iterator[WantedIndex]:
         return
     table, store = look.survey.table, look.survey.store
     declared = declared_on(table, store).indexes
-    there = {(index.kind.value, index.field_id) for index in declared}
+    there = {(index.kind, index.field_id) for index in declared}
     for wanted in look.policy.indexes:
         if (wanted.kind, column_named(table.fields(), wanted.column).id) not in there:
             yield wanted
@@ -96,9 +97,13 @@ def _indexes_behind(found: Survey, health: float) -> bool:
     if found.fileset is None or found.state is None:
         return False
     declared = declared_on(found.table, found.store).typed(found.table.fields())
-    fields = {field.id for field in found.table.fields()}
+    fields = {field.id: field for field in found.table.fields()}
     known = len(found.fileset) - found.fileset.fresh
-    covered = [found.fileset.covered(each) for each in declared.indexes if each.field_id in fields]
+    covered = [
+        found.fileset.covered(each)
+        for each in declared.indexes
+        if each.field_id in fields and kind_for(each, fields[each.field_id]) is not None
+    ]
     rows = found.numbers("rows")
     return any(mask.sum() < known or rows[mask].sum() < health * rows.sum() for mask in covered)
 
@@ -117,7 +122,9 @@ def run(look: TableView, planned: Plan) -> Ran:
     for kind, column in planned.details["indexes"]:
         try:
             declare(table, store, kind, column)
-        except UsageError as error:  # a bitmap of too many values: the rest is worth having all the same
+        except (
+            UsageError
+        ) as error:  # too many values for its kind, say: the rest is worth having all the same
             notes.append(f"no {kind} index on {column}: {error}")
     outcome = analyze(look.subject.spark, table, store, choice_of(look))
     return Ran(outcome.files_to_read, outcome.bytes_to_read, tuple(notes))

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.model import Compare, In, IsNaN, IsNull, Leaf, Like, Op, Opaque, Predicate, UsageError, Value
-from rookery.prune.canonical import form_of, from_rows, is_float, mask, scalar
-from rookery.prune.evaluate import evaluate
+from rookery.values.canonical import form_of, from_rows, is_float, mask, scalar
+from rookery.values.evaluate import evaluate
 
 Columns = Callable[[int], pa.Array]
 """Gives the values of a column, by its field id, in the form that Parquet readers give them."""

@@ -2,6 +2,9 @@
 
 Segments are sorted into tiers by the number of their live files, each tier eight times the one before. Eight
 of a tier, for the same columns, become one of the next; so a refresh seldom merges, and segments stay few.
+
+A segment with an index of a kind that is not known here is left as it is: the index could not go along, and
+the version that built it would have to read the files again. There are never many: this version writes none.
 """
 
 from __future__ import annotations
@@ -10,20 +13,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from rookery.indexes import KINDS, MergeInput
 from rookery.sidecar.checksums import footer_checksum
 from rookery.sidecar.segment import Contents, write_segment
-from rookery.sidecar.state import FILES_SCHEMA, Index, IndexKind, SegmentEntry, State
+from rookery.sidecar.state import FILES_SCHEMA, Index, SegmentEntry, State
 from rookery.sidecar.store import Store
 from rookery.sidecar.zone_map import ZoneMap
 from rookery.sketch import MAX_FILES, InvertedTheta
-from rookery.sketch.bitmap import BitmapIndex, bases
-from rookery.sketch.bitmap_directory import CONTAINER, SPACE
-from rookery.sketch.bloom_matrix import BloomMatrix
 
 FAN = 8
 MAX_SIZE = 512 << 20  # bytes of segments that become one; they are in memory meanwhile
@@ -91,55 +93,50 @@ def merge_tiers(store: Store, state: State) -> State:
 
 
 def _fits(state: State, batch: Sequence[int]) -> bool:
-    """Whether the rows of a batch have room in one bitmap index, if there is one; others set no limit."""
-    indexes = state.header.segments[batch[0]].indexes
-    if not any(index.kind is IndexKind.BITMAP for index in indexes):
-        return True
+    """Whether each index of a batch, of whose segments all have the same, can hold the rows of all."""
     mine = np.isin(state.files["segment"].to_numpy(), batch)
     rows = state.files["rows"].to_numpy()[mine]
-    return int(np.maximum(-(-rows // CONTAINER), 1).sum()) * CONTAINER <= SPACE
+    kinds = (KINDS.get(index.kind) for index in state.header.segments[batch[0]].indexes)
+    return all(kind is not None and kind.fits(rows) for kind in kinds)
 
 
 def _merge(
     store: Store, state: State, parts: Sequence[tuple[SegmentEntry, NDArray[np.bool_]]]
 ) -> SegmentEntry:
     """Write the one segment that several become; only their live files go along."""
-    zone_maps: list[ZoneMap] = []
     thetas: defaultdict[int, list[InvertedTheta]] = defaultdict(list)
-    blooms: defaultdict[int, list[BloomMatrix]] = defaultdict(list)
-    bitmaps: defaultdict[int, list[BitmapIndex]] = defaultdict(list)
-    total = sum(int(mask.sum()) for _, mask in parts)
+    first = parts[0][0]
+    counts = [int(mask.sum()) for _, mask in parts]
+    total = sum(counts)
     with ExitStack() as stack:
         segments = [stack.enter_context(store.open_segment(entry)) for entry, _ in parts]
         zone_maps = [
             segment.zone_map.filter(mask) for segment, (_, mask) in zip(segments, parts, strict=True)
         ]
         rows = np.concatenate([zone.files["rows"].to_numpy() for zone in zone_maps])
-        offset = 0
-        for segment, (entry, mask) in zip(segments, parts, strict=True):
-            for field_id, theta in segment.thetas(frozenset(entry.field_ids)).items():
-                thetas[field_id].append(theta.moved(mask, offset, total))
-            for index in entry.indexes:
-                if index.kind is IndexKind.BLOOM:
-                    moved = [matrix.moved(mask, offset, total) for matrix in segment.blooms(index.field_id)]
-                    blooms[index.field_id] += [matrix for matrix in moved if matrix is not None]
-                elif (bitmap := segment.bitmap(index.field_id)) is not None:
-                    bitmaps[index.field_id].append(bitmap.moved(mask, offset, bases(rows)))
-            offset += int(mask.sum())
-    contents = Contents(
-        ZoneMap.concat(zone_maps),
-        {field_id: InvertedTheta.merge(found) for field_id, found in thetas.items()},
-        {field_id: BloomMatrix.merge(found) for field_id, found in blooms.items()},
-        {field_id: BitmapIndex.merge(found) for field_id, found in bitmaps.items()},
-    )
-    written = write_segment(
-        store.segment_path(),
-        contents,
-        snapshot_id=state.header.snapshot_id,
-        sequence_number=state.header.sequence_number,
-        io_properties=store.io_properties,
-    )
-    first = parts[0][0]
+        inputs = [
+            MergeInput(segment, mask, offset)
+            for segment, (_, mask), offset in zip(segments, parts, accumulate([0, *counts]), strict=False)
+        ]
+        for one in inputs:
+            for field_id, theta in one.segment.thetas(frozenset(first.field_ids)).items():
+                thetas[field_id].append(theta.moved(one.kept, one.offset, total))
+        contents = Contents(
+            ZoneMap.concat(zone_maps),
+            {field_id: InvertedTheta.merge(found) for field_id, found in thetas.items()},
+        )
+        written = write_segment(
+            store.segment_path(),
+            contents,
+            (
+                blob
+                for index in first.indexes
+                for blob in KINDS[index.kind].merge_segments(index, inputs, rows)
+            ),
+            snapshot_id=state.header.snapshot_id,
+            sequence_number=state.header.sequence_number,
+            io_properties=store.io_properties,
+        )
     return replace(
         first,
         name=written.location.rpartition("/")[2],

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rookery.model import ALWAYS, NEVER, Compare, Field, Op, Opaque, UsageError
-from rookery.prune.row_filter import true_rows, true_values
+from rookery.values.row_filter import true_rows, true_values
 from tests.prune import typed
 from tests.where.naive import matches
 

@@ -1,0 +1,1 @@
+"""Values as arrays in one form, and predicates tested on them."""
