@@ -76,7 +76,7 @@ def test_built_in_parts_and_kept_current(table: LakeTable, monkeypatch: pytest.M
     assert stage_of(table, "word = 'bbbbb'") == (3, 1, "")
     table.append_files(3)
     clear_caches()
-    assert stage_of(table, "word = 'bbbbb'") == (4, 2, "1 files are not indexed yet")
+    assert stage_of(table, "word = 'bbbbb'") == (4, 2, "1 file not indexed yet")
     assert [group.files.num_rows for group in table.prepared("id").groups] == [1]
     table.analyse("id")
     table.assert_answers()

@@ -92,7 +92,7 @@ def test_declared_and_built_by_a_newer_version(built: LakeTable, older: Version,
     assert {index.kind for index in state.header.indexes} == {"bloom", "lengths"}
     assert not _indexes_behind(survey(built.load(), built.store), 1.0)
     newer()
-    assert stage_of(built, "word = 'bbbbb'") == (4, 2, "1 files are not indexed yet")
+    assert stage_of(built, "word = 'bbbbb'") == (4, 2, "1 file not indexed yet")
     assert _indexes_behind(survey(built.load(), built.store), 1.0)
     assert [group.files.num_rows for group in built.prepared("id").groups] == [1]
     built.analyse("id")
