@@ -160,7 +160,7 @@ class TestOne:
         made.analyse()
         (status,) = made.handle.status().tables
         assert status.statistics.freshness == "current"
-        assert bool(status.sights) is java_knows(made.kind)
+        assert bool(status.engine_visibility) is java_knows(made.kind)
 
 
 def test_maintenance_where_java_cannot_load_the_table(tmp_path: Path) -> None:
