@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.collect.readable import skipped_files
+from rookery.collect.readable import has_other_text, skipped_files
 from rookery.indexes import IndexKind
 from rookery.model import Field
 from rookery.sidecar import Index, State
@@ -175,10 +175,11 @@ def _pieces(group: Group, share: int, passed_over: set[int]) -> list[FileTask]:
     """The files to read, the largest first; one that exceeds a task's share comes in several pieces."""
     paths, sizes = group.files["path"].to_pylist(), group.files["size"].to_numpy()
     rows, formats = group.files["rows"].to_pylist(), group.files["format"].to_pylist()
+    other_text = has_other_text(group.files)
     pieces: list[FileTask] = []
     for ordinal in np.argsort(-sizes, kind="stable").tolist():
         only_indexes = ordinal in passed_over
-        if only_indexes and (not group.indexes or formats[ordinal] != "parquet"):
+        if only_indexes and (not group.indexes or formats[ordinal] != "parquet" or other_text[ordinal]):
             continue
         size = int(sizes[ordinal])
         parts = max(size // max(share, SPLIT_BYTES), 1)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rookery.collect.column_sets import is_group, member_ids
 from rookery.model import Field, Snapshot
+from rookery.model.text import REPLACEMENT_IN_JSON
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.tables.iceberg import IcebergTable
 
@@ -76,8 +77,17 @@ def why_not_sketched(table: IcebergTable, field: Field) -> str:
 
 
 def needs_engine(files: pa.Table) -> NDArray[np.bool_]:
-    """Say of each file whether only Iceberg's own reader understands it: by its format, or by its deletes."""
-    return ~_has_format(files, "parquet") | _mask(pc.not_equal(files["deletes"].fill_null(""), ""))
+    """Say of each file whether only Iceberg's own reader understands it.
+
+    By its format, by its deletes, or by a partition whose text may not be that of the file.
+    """
+    with_deletes = _mask(pc.not_equal(files["deletes"].fill_null(""), ""))
+    return ~_has_format(files, "parquet") | with_deletes | has_other_text(files)
+
+
+def has_other_text(files: pa.Table) -> NDArray[np.bool_]:
+    """Say of each file whether its rows may have other text in Iceberg than the file has."""
+    return _mask(pc.match_substring(files["partition"], REPLACEMENT_IN_JSON))
 
 
 def skipped_files(files: pa.Table, field: Field, skipped: Set[int]) -> NDArray[np.bool_]:

@@ -71,13 +71,15 @@ class IsNaN:
 class Like:
     """`column LIKE pattern`, or NOT LIKE: texts that match *regex* whole; each of those begins with *prefix*.
 
-    Where *regex* is None, every text that begins with *prefix* matches.
+    Where *regex* is None, every text that begins with *prefix* matches. Text that is not UTF-8 is matched as
+    Java decodes it, or by its bytes.
     """
 
     field: Field
     prefix: str
     regex: str | None = None
     negated: bool = False
+    by_bytes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

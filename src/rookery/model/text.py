@@ -1,12 +1,66 @@
-"""Text that is not UTF-8, which Spark stores in STRING columns as it is given."""
+"""Text that is not UTF-8, which Spark stores in STRING columns as it is given.
+
+Java replaces what is not UTF-8 by U+FFFD when it makes a String of bytes. Iceberg does so with the bounds of
+columns and the values of partitions, so such text in metadata may stand for other bytes, which have another
+place in the order.
+"""
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
+import pyarrow.compute as pc
+
+REPLACEMENT = "\ufffd"
+REPLACEMENT_IN_JSON = r"\ufffd"
+_REPLACED = b"\xef\xbf[\xbd\xbe]"  # U+FFFD, and U+FFFE, to which it is raised where an upper bound is cut
+_BEYOND_ASCII = r"(?s)[^\x00-\x7f].*"
+_GREAT = b"\xef\xbf[\xbd-\xbf]|[\xf0-\xf4]"  # U+FFFD and the letters that are greater
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
-def decodable(array: pa.Array, errors: str = "backslashreplace") -> pa.Array:
-    """Return the array with all text in UTF-8, as *errors* says; what is so already is returned as it is.
+def java_text(data: bytes) -> str:
+    """Return bytes as Java decodes them: one U+FFFD for all of a surrogate, otherwise as Python does.
+
+    >>> java_text(b"a\\xff"), java_text(b"\\xed\\xa0\\x80"), java_text(b"\\xe2\\x82")
+    ('a�', '�', '�')
+    """
+    return _SURROGATE.sub(REPLACEMENT.encode(), data).decode(errors="replace")
+
+
+def is_replaced(texts: pa.Array) -> pa.Array:
+    """Return where text of Iceberg's metadata, as bytes, may stand for other bytes.
+
+    >>> is_replaced(pa.array(["caf�".encode(), "café".encode(), None])).to_pylist()
+    [True, False, None]
+    """
+    return pc.match_substring_regex(texts, _REPLACED)
+
+
+def proven_text(lower: pa.Array, upper: pa.Array, single: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return what bounds of text that Iceberg wrote prove, as bytes; what they do not is null.
+
+    A bound with U+FFFD may be out of place. Where a bound is not of a *single* row group or partition, it is
+    the least or greatest of several after they were replaced: if it is not ASCII (a lower one), or has
+    letters beyond U+FFFD (an upper one), it may be the wrong one. Where both are the same, all values are.
+
+    >>> texts = pa.array([text.encode() for text in ("a", "caf\ufffd", "\u00e9", "\U0001f600")])
+    >>> ends = pa.array([b"z", b"z", b"z", texts[3].as_py()])
+    >>> [found.to_pylist() for found in proven_text(texts, ends, pa.array([False] * 4))]
+    [[b'a', b'caf', None, b'\\xf0\\x9f\\x98\\x80'], [b'z', b'z', b'z', b'\\xf0\\x9f\\x98\\x80']]
+    """
+    whole = pc.fill_null(pc.or_(single, pc.fill_null(pc.equal(lower, upper), False)), False)
+    low = pc.and_(whole, pc.invert(is_replaced(lower)))
+    high = pc.and_(whole, pc.invert(is_replaced(upper)))
+    cut = pc.replace_substring_regex(lower, _BEYOND_ASCII, "")
+    cut = pc.if_else(pc.or_(pc.equal(lower, b""), pc.not_equal(cut, b"")), cut, None)
+    certain = pc.or_(high, pc.invert(pc.match_substring_regex(upper, _GREAT)))
+    return pc.if_else(low, lower, cut), pc.if_else(certain, upper, None)
+
+
+def decodable(array: pa.Array) -> pa.Array:
+    """Return the array with all text in UTF-8, other bytes escaped; what is so already is returned as it is.
 
     >>> decodable(pa.array([b"\\xffa", b"ok"], pa.binary()).cast(pa.string(), safe=False)).to_pylist()
     ['\\\\xffa', 'ok']
@@ -14,24 +68,29 @@ def decodable(array: pa.Array, errors: str = "backslashreplace") -> pa.Array:
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
-        return _mended(array, errors)
+        return _mended(array)
     return array
 
 
-def _mended(array: pa.Array, errors: str) -> pa.Array:
+def escaped(data: bytes) -> str:
+    """Return text as people read it: bytes that are not UTF-8 as backslash, x and two digits."""
+    return data.decode(errors="backslashreplace")
+
+
+def _mended(array: pa.Array) -> pa.Array:
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         raw = array.cast(pa.large_binary())
-        return pa.array([None if one is None else one.decode(errors=errors) for one in raw.to_pylist()], kind)
+        return pa.array([None if one is None else escaped(one) for one in raw.to_pylist()], kind)
     array = pa.concat_arrays([array, array[:0]])  # Arrow makes no lists with nulls of a slice of offsets
     mask = array.is_null()
     if pa.types.is_struct(kind):
-        parts = [decodable(array.field(place), errors) for place in range(kind.num_fields)]
+        parts = [decodable(array.field(place)) for place in range(kind.num_fields)]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=mask)
     if pa.types.is_map(kind):
-        parts = [decodable(part, errors) for part in (array.keys, array.items)]
+        parts = [decodable(part) for part in (array.keys, array.items)]
         return pa.MapArray.from_arrays(array.offsets, *parts, type=kind, mask=mask)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        values = decodable(array.values, errors)
+        values = decodable(array.values)
         return type(array).from_arrays(array.offsets, values, type=kind, mask=mask)
     return array

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyiceberg.transforms import IdentityTransform
 
+from rookery.model.text import proven_text
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.prune.by_partition import useful_columns
 from rookery.prune.partitions import PartitionColumn, test_partitions
@@ -46,4 +48,6 @@ def _bounds(column: PartitionColumn, summaries: list) -> Bounds:  # type: ignore
         [0 if not is_float(kind) or (part and part.contains_nan is False) else UNKNOWN for part in found],
         np.int64,
     )
+    if kind == "string" and not isinstance(column.transform, IdentityTransform):
+        lower, upper = proven_text(lower, upper, pa.array(np.zeros(len(found), bool)))
     return Bounds(bound_from_bytes(kind, lower), bound_from_bytes(kind, upper), unknown, nulls, nans)

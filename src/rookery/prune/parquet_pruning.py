@@ -58,6 +58,7 @@ class StoredFile:
     identity: str  # what makes it the same file; another may have its path
     size: int
     rows: int
+    replaced: frozenset[int] = frozenset()  # columns, by field id, whose values stand in the partition
 
 
 @dataclass(slots=True)
@@ -95,8 +96,9 @@ def row_groups(
     """
     footer = open_footer(source, file, cache)
     leaves = {leaf.field_id: leaf for leaf in footer.leaves if leaf.field_id is not None}
+    counting = {number: leaf for number, leaf in leaves.items() if number not in file.replaced}
     everything = [Group(number) for number in range(len(footer.row_groups))]
-    inside = Inside(file, footer, leaves, everything, cache)
+    inside = Inside(file, footer, counting, everything, cache)
     if not leaves:
         inside.notes.append("a file without field ids is read whole")
         return inside

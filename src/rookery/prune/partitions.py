@@ -40,6 +40,7 @@ from rookery.model import (
     all_of,
     any_of,
 )
+from rookery.model.text import proven_text
 from rookery.model.type_names import base_type
 from rookery.prune.bounds import Bounds, might_match
 from rookery.values.canonical import MOST_DIGITS, SUPPORTED, decimal_of, form_of, scale_of, unscaled_of
@@ -90,10 +91,20 @@ def might_match_partitions(
     def of(column: PartitionColumn) -> Bounds:
         if column.place not in bounds:
             values = [values[column.place] for values in decoded]
-            bounds[column.place] = Bounds.of_values(column.field.type, in_form(column.field.type, values))
+            bounds[column.place] = _bounds(column, in_form(column.field.type, values))
         return bounds[column.place]
 
     return test_partitions(predicate, columns, of, len(partitions))
+
+
+def _bounds(column: PartitionColumn, values: pa.Array) -> Bounds:
+    """What is known of the rows of each partition; those of an identity have its value in Iceberg."""
+    kind = column.field.type
+    found = Bounds.of_values(kind, values)
+    if kind != "string" or isinstance(column.transform, IdentityTransform):
+        return found
+    lower, upper = proven_text(values, values, pa.array(np.ones(len(values), bool)))
+    return replace(found, lower=lower, upper=upper)
 
 
 def test_partitions(

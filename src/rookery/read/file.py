@@ -89,7 +89,7 @@ def _matching(
         source = TailSource(opened, file.size, FIRST_READ)
         try:
             inside = row_groups(source, file.stored, request.predicate, request.cache, file.answered)
-            if not inside.leaves and inside.footer.leaves:
+            if not file.stored.replaced and not inside.leaves and inside.footer.leaves:
                 raise StorageError(
                     f"{shown(file.path)} has no field ids", hint="use table.scan(spark, …), which maps names"
                 )
@@ -237,7 +237,7 @@ class GroupReading:
 
     def _nested(self, column: NestedField, rows: NDArray[np.int64]) -> pa.Array:
         """A struct, list or map: its row group is read whole, and brought into the table's schema by ids."""
-        mine = [leaf for leaf in self._inside.leaves.values() if leaf.field_id in _leaf_ids(column)]
+        mine = [leaf for leaf in self._inside.footer.leaves if leaf.field_id in _leaf_ids(column)]
         target = arrow_type(column.field_type)
         if target is None:
             raise StorageError(

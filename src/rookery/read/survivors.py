@@ -13,6 +13,7 @@ from pyiceberg.transforms import IdentityTransform
 from rookery.indexes import KINDS
 from rookery.model import leaves_of, wanted_values
 from rookery.model.cache import nbytes_of
+from rookery.model.text import REPLACEMENT, REPLACEMENT_IN_JSON
 from rookery.prune.cascade import Pruning
 from rookery.prune.parquet_pruning import StoredFile
 from rookery.prune.partitions import in_form
@@ -39,7 +40,9 @@ def survivors(
     return [
         FileRead(
             file["path"],
-            StoredFile(identity, file["size"], file["rows"]),
+            StoredFile(
+                identity, file["size"], file["rows"], constants.replaced(file["spec_id"], file["partition"])
+            ),
             file["format"],
             constants.of(file["spec_id"], file["partition"]),
             reader.deleted(file["path"], attached[place]) if place in attached else NOTHING,
@@ -116,3 +119,11 @@ class _Constants:
                 if number in self._types
             }
         return self._known[key]
+
+    def replaced(self, spec_id: int, partition: str) -> frozenset[int]:
+        """Return the columns whose text may be other in the file: Iceberg takes the partition's."""
+        if REPLACEMENT_IN_JSON not in partition:
+            return frozenset()
+        known = self.of(spec_id, partition).items()
+        texts = [(number, value.as_py() or b"") for number, value in known if self._types[number] == "string"]
+        return frozenset(number for number, text in texts if REPLACEMENT.encode() in text)

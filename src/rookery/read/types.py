@@ -78,7 +78,7 @@ def cast(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
 
 def constant(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
     """Return a column of one value."""
-    if isinstance(value, pa.Scalar):  # in the form of its type, as `prune.canonical` has it
+    if isinstance(value, pa.Scalar):  # in the form of its type, as `values.canonical` has it
         return _from_form(value, kind, rows)
     if value is None:
         return pa.nulls(rows, kind)

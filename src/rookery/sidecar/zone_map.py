@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.model import Field
+from rookery.model.text import proven_text
 from rookery.tables.iceberg.files import IDENTITY
 
-FILE_COLUMNS = (*IDENTITY, "deletes")
-"""What is kept of a file as a whole: what makes it the same file, and its deletes."""
+FILE_COLUMNS = (*IDENTITY, "deletes", "row_groups")
+"""What is kept of a file as a whole: what makes it the same file, its deletes, and how many row groups it
+has, which segments of earlier versions do not tell."""
 
 COLUMN_SCHEMA = pa.schema(
     [
@@ -88,22 +90,35 @@ def proven(field: Field, column: pa.Table, files: pa.Table) -> pa.Table:
     - Rows whose struct is null are null in its fields too, but not every writer counts those: Iceberg's ORC
       does not, nor does its Parquet for floats. So nulls in structs are counted only where all rows are.
     - Writers of ORC have given microseconds for the bounds of nanoseconds.
+    - Text in bounds may stand for bytes that are not UTF-8.
 
     In lists and maps a row has any number of values: their counts are returned as they are.
     """
+    said: dict[str, pa.Array] = {}
+    if field.type == "string":
+        lower, upper = (column[end].combine_chunks() for end in ("lower", "upper"))
+        lower, upper = proven_text(lower, upper, _one_row_group(files))
+        said = {"lower": lower, "upper": upper}
     if field.repeated:
-        return column
+        return _with(column, said)
     rows, nulls = files["rows"].combine_chunks(), column["nulls"].combine_chunks()
     whole = pc.equal(column["values"].combine_chunks(), rows)
     believed = pc.equal(nulls, rows) if field.nested else pc.fill_null(whole, True)
-    said = {
-        "values": rows,
-        "nulls": pc.if_else(pc.fill_null(believed, False), nulls, None),
-    }
+    said |= {"values": rows, "nulls": pc.if_else(pc.fill_null(believed, False), nulls, None)}
     if field.type in _NANOSECONDS:
         other = pc.not_equal(files["format"].combine_chunks(), "orc")
         said |= {end: pc.if_else(other, column[end].combine_chunks(), None) for end in ("lower", "upper")}
+    return _with(column, said)
+
+
+def _with(column: pa.Table, said: Mapping[str, pa.Array]) -> pa.Table:
     return pa.table([said.get(name, column[name]) for name in COLUMN_SCHEMA.names], schema=COLUMN_SCHEMA)
+
+
+def _one_row_group(files: pa.Table) -> pa.Array:
+    if "row_groups" not in files.column_names:
+        return pa.array(np.zeros(files.num_rows, bool))
+    return pc.fill_null(pc.equal(files["row_groups"].combine_chunks(), 1), False)
 
 
 def column_of(listed: pa.Table, field_id: int) -> pa.Table:

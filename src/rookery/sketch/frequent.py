@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.model import IN_MEMORY, Certainty, Estimate, FormatError, Place
-from rookery.model.text import decodable
+from rookery.model.text import escaped
+from rookery.sketch.serde import Key, KeySerDe
 
 LG_MAX = 12  # values whose share is above about 0.1 % are found
 
@@ -28,7 +29,7 @@ class Frequent:
     @classmethod
     def empty(cls) -> Self:
         """Return the sketch of no rows."""
-        return cls(datasketches.frequent_strings_sketch(LG_MAX))
+        return cls(datasketches.frequent_items_sketch(LG_MAX))
 
     def with_values(self, array: pa.Array) -> Self:
         """Return the sketch with the values of an Arrow array added; nulls are passed over."""
@@ -36,7 +37,7 @@ class Frequent:
         counts = array.drop_null().value_counts()
         values = as_text(counts.field("values")).to_pylist()
         for value, count in zip(values, counts.field("counts").to_pylist(), strict=True):
-            added.update(value, count)
+            added.update(Key(value), count)
         return type(self)(added)
 
     def merge(self, other: Frequent) -> Self:
@@ -46,7 +47,7 @@ class Frequent:
         return type(self)(merged)
 
     def _copy(self) -> Any:
-        return datasketches.frequent_strings_sketch.deserialize(self.sketch.serialize())
+        return datasketches.frequent_items_sketch.deserialize(self.encode(), KeySerDe())
 
     @property
     def count(self) -> int:
@@ -58,29 +59,31 @@ class Frequent:
         kind = datasketches.frequent_items_error_type.NO_FALSE_POSITIVES
         items = self.sketch.get_frequent_items(kind)
         found = [
-            (value, Estimate(about, low, high, Certainty.EXACT if low == high else Certainty.SKETCHED))
+            (bytes(value), Estimate(about, low, high, Certainty.EXACT if low == high else Certainty.SKETCHED))
             for value, about, low, high in items
         ]
-        return sorted(found, key=lambda item: (-item[1].value, item[0]))[:most]
+        found.sort(key=lambda item: (-item[1].value, item[0]))
+        return [(escaped(value), count) for value, count in found[:most]]
 
     def encode(self) -> bytes:
         """Return the bytes of DataSketches."""
-        return bytes(self.sketch.serialize())
+        return bytes(self.sketch.serialize(KeySerDe()))
 
     @classmethod
     def decode(cls, payload: bytes, *, place: Place = IN_MEMORY) -> Self:
         """Read the bytes."""
         try:
-            return cls(datasketches.frequent_strings_sketch.deserialize(payload))
+            return cls(datasketches.frequent_items_sketch.deserialize(payload, KeySerDe()))
         except (ValueError, IndexError, RuntimeError, MemoryError) as error:
             raise FrequentError(place, "a frequent-items sketch", str(error)) from error
 
 
 def as_text(array: pa.Array) -> pa.Array:
-    """Return values as text: ISO dates and times, digits for numbers, hexadecimal for bytes."""
+    """Return values as the bytes of text: ISO dates and times, digits for numbers, hexadecimal for bytes."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     kind = array.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return pa.array([value.hex() for value in array.to_pylist()], pa.string())
-    return decodable(pc.cast(array, pa.string()))
+        return pa.array([value.hex().encode() for value in array.to_pylist()], pa.large_binary())
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return (array if text else pc.cast(array, pa.string())).cast(pa.large_binary())

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.model import IN_MEMORY, FormatError, Place
-from rookery.model.text import decodable
+from rookery.model.text import escaped
 from rookery.model.type_names import base_type
 from rookery.sketch.serde import TextSerDe
 
@@ -55,7 +55,7 @@ class Quantiles:
         array = array.drop_null()
         added = self._copy()
         if self.text:
-            for value in decodable(array.cast(pa.string()), "replace").to_pylist():  # which keeps their order
+            for value in array.cast(pa.large_binary()).to_pylist():  # whose order is that of text
                 added.update(value)
             return type(self)(added, True)
         array = _stored(array)
@@ -101,7 +101,8 @@ class Quantiles:
             return None
         if self.low is not None:
             return self.low, self.high
-        return self.sketch.get_min_value(), self.sketch.get_max_value()
+        low, high = self.sketch.get_min_value(), self.sketch.get_max_value()
+        return (escaped(low), escaped(high)) if self.text else (low, high)
 
     def at(self, ranks: Sequence[float]) -> list[Any]:
         """Return the values at these ranks, from 0 to 1; at 0 and 1 stand the least and the greatest."""
@@ -111,6 +112,8 @@ class Quantiles:
         low, high = self.ends
         exact = {0.0: low, 1.0: high}
         found = self.sketch.get_quantiles(list(ranks))
+        if self.text:
+            return [exact.get(rank, escaped(value)) for rank, value in zip(ranks, found, strict=True)]
         return [exact.get(rank, min(max(value, low), high)) for rank, value in zip(ranks, found, strict=True)]
 
     def histogram(self, buckets: int) -> list[float]:

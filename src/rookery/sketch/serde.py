@@ -1,33 +1,52 @@
-"""Text in the items of DataSketches: UTF-8, as the library's own serde breaks on other than ASCII."""
+"""Text in the items of DataSketches, as bytes: what is not UTF-8 stays what it is, and in its order."""
 
 from __future__ import annotations
 
 import struct
 
 import datasketches
+from xxhash import xxh3_64_intdigest
 
 _LENGTH = struct.Struct("<I")
 
 
 class TextSerDe(datasketches.PyObjectSerDe):  # type: ignore[misc]
-    """Strings as UTF-8, each behind its length in four bytes."""
+    """Bytes, mostly UTF-8, each item behind its length in four bytes."""
 
     def __init__(self) -> None:
         datasketches.PyObjectSerDe.__init__(self)
 
-    def get_size(self, item: str) -> int:
+    def get_size(self, item: bytes) -> int:
         """How many bytes an item takes."""
-        return _LENGTH.size + len(item.encode())
+        return _LENGTH.size + len(item)
 
-    def to_bytes(self, item: str) -> bytes:
+    def to_bytes(self, item: bytes) -> bytes:
         """Return an item's bytes."""
-        data = item.encode()
-        return _LENGTH.pack(len(data)) + data
+        return _LENGTH.pack(len(item)) + item
 
-    def from_bytes(self, data: bytes, offset: int) -> tuple[str, int]:
+    def from_bytes(self, data: bytes, offset: int) -> tuple[bytes, int]:
         """Read one item at *offset*; return it with the number of bytes taken."""
         (length,) = _LENGTH.unpack_from(data, offset)
         start = offset + _LENGTH.size
         if start + length > len(data):
             raise ValueError("an item is longer than the sketch")
-        return data[start : start + length].decode(), _LENGTH.size + length
+        return self.item(data[start : start + length]), _LENGTH.size + length
+
+    def item(self, data: bytes) -> bytes:
+        """Return what a sketch holds of bytes."""
+        return data
+
+
+class Key(bytes):
+    """Bytes with a hash that is the same in every process, so that sketches are."""
+
+    def __hash__(self) -> int:
+        return xxh3_64_intdigest(self) >> 1
+
+
+class KeySerDe(TextSerDe):
+    """The same, for sketches that look items up."""
+
+    def item(self, data: bytes) -> Key:
+        """Return what a sketch holds of bytes."""
+        return Key(data)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.model import Compare, In, IsNaN, IsNull, Leaf, Like, Op, Opaque, Predicate, UsageError, Value
+from rookery.model.text import java_text
 from rookery.values.canonical import form_of, from_rows, is_float, mask, scalar
 from rookery.values.evaluate import evaluate
 
@@ -96,5 +97,17 @@ def _among(type_name: str, values: pa.Array, wanted: tuple[Value, ...]) -> NDArr
 def _like(leaf: Like, values: pa.Array) -> NDArray[np.bool_]:
     if leaf.regex is None:
         return mask(pc.starts_with(values, leaf.prefix.encode("utf-8", "surrogatepass")))
-    texts = values.cast(pa.large_string())
-    return mask(pc.match_substring_regex(texts, rf"(?s)\A(?:{leaf.regex})\z"))
+    regex = rf"(?s)\A(?:{leaf.regex})\z"
+    if leaf.by_bytes:
+        return mask(pc.match_substring_regex(values, regex.encode()))
+    try:
+        texts = values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        texts = _as_java_has(values)
+    return mask(pc.match_substring_regex(texts, regex))
+
+
+def _as_java_has(values: pa.Array) -> pa.Array:
+    """Text that is not UTF-8 as Spark's LIKE sees it."""
+    texts = [None if value is None else java_text(value) for value in values.to_pylist()]
+    return pa.array(texts, pa.large_string())

@@ -8,9 +8,11 @@ from itertools import takewhile
 from rookery.model.errors import UsageError
 from rookery.model.predicate import NEVER, Compare, IsNull, Like, Op, Predicate
 from rookery.model.table import Field
+from rookery.model.text import REPLACEMENT
 
 _ANY, _ONE = ".*", "."
 _SPECIAL = frozenset(r"\.+*?()|[]{}^$")
+_SIMPLE = re.compile(r"[^_%]*|%[^_%]+|[^_%]+%|%[^_%]+%|[^_%]+%[^_%]+")
 _PIECE = re.compile(r"(\.\*)|(\.)|\\(.)|([^\\.])", re.DOTALL)
 
 
@@ -25,12 +27,17 @@ def like(field: Field, pattern: str, *, escape: str = "\\", negated: bool = Fals
     """
     pieces = _pieces(pattern, escape)
     prefix = "".join(text for text, _ in takewhile(lambda piece: piece[1], pieces))
-    if all(literal for _, literal in pieces):
-        return Compare(field, Op.NE if negated else Op.EQ, prefix)
-    if pieces[-1] == (_ANY, False) and all(literal for _, literal in pieces[:-1]):
-        return begins_with(field, prefix, negated=negated)
+    # Spark compares the bytes of the simplest patterns, and matches others on text as Java decodes it, in
+    # which U+FFFD stands for whatever is not UTF-8.
+    by_bytes = escape not in pattern and _SIMPLE.fullmatch(pattern) is not None
+    if by_bytes or REPLACEMENT not in pattern:
+        if all(literal for _, literal in pieces):
+            return Compare(field, Op.NE if negated else Op.EQ, prefix)
+        if pieces[-1] == (_ANY, False) and all(literal for _, literal in pieces[:-1]):
+            return begins_with(field, prefix, negated=negated)
     regex = "".join(_quoted(text) if literal else text for text, literal in pieces)
-    return Like(field, prefix, f"(?s:{regex})", negated)
+    begins = prefix if by_bytes else prefix.partition(REPLACEMENT)[0]
+    return Like(field, begins, f"(?s:{regex})", negated, by_bytes)
 
 
 def begins_with(field: Field, prefix: str, *, negated: bool = False) -> Predicate:

@@ -167,6 +167,7 @@ def expected_row(entry: dict[str, Any]) -> dict[str, Any]:
         "content_size": entry["length"],
         "equality_ids": entry["equality_ids"],
         "manifest": "m.avro",
+        "row_groups": len(entry["split_offsets"] or ()) or None,
     }
 
 

@@ -48,6 +48,7 @@ FILE_SCHEMA = pa.schema(
         ("content_size", pa.int64()),
         ("equality_ids", pa.list_(pa.int32())),
         ("manifest", pa.string()),
+        ("row_groups", pa.int32()),  # null if the writer does not say where they begin
     ]
 )
 
@@ -78,6 +79,7 @@ _FILE = Fields(
         (137, pairs("nan_counts", 138, 139, Number)),
         (125, pairs("lower_bounds", 126, 127, Chars)),
         (128, pairs("upper_bounds", 129, 130, Chars)),
+        (132, Items("split_offsets", Number("split_offsets.item", required=True))),
         (135, Items("equality_ids", Number("equality_ids.item", 32, required=True))),
         (143, Chars("referenced_data_file")),
         (144, Number("content_offset")),
@@ -181,6 +183,7 @@ class _Reading:
                 columns.numbers("equality_ids.item", pa.int32(), required=True),
             ),
             "manifest": self._path_of_manifest(),
+            "row_groups": self._row_groups(),
         }
         for name in _MAPS:
             arrays[name] = columns.maps(name, FILE_SCHEMA.field(name).type)
@@ -193,6 +196,11 @@ class _Reading:
     def _path_of_manifest(self) -> pa.Array:
         paths = pa.array([manifest.manifest_path for manifest in self._manifests], pa.string())
         return paths.take(pa.array(self._repeat(range(len(paths)))))
+
+    def _row_groups(self) -> pa.Array:
+        offsets = self.columns.numbers("split_offsets.item", pa.int64(), required=True)
+        counts = pc.list_value_length(self.columns.lists("split_offsets", pa.list_(pa.int64()), offsets))
+        return pc.if_else(pc.equal(counts, 0), None, counts)
 
     def _partition(self) -> pa.Array:
         numbers = np.concatenate([np.empty(0, np.int64), *self._partition_of])
