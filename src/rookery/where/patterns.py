@@ -12,7 +12,7 @@ from rookery.model.text import REPLACEMENT
 
 _ANY, _ONE = ".*", "."
 _SPECIAL = frozenset(r"\.+*?()|[]{}^$")
-_SIMPLE = re.compile(r"[^_%]*|%[^_%]+|[^_%]+%|%[^_%]+%|[^_%]+%[^_%]+")
+_SIMPLE = re.compile(r"%*[^_%]+%*|[^_%]+%+[^_%]+|%*")
 _PIECE = re.compile(r"(\.\*)|(\.)|\\(.)|([^\\.])", re.DOTALL)
 
 
