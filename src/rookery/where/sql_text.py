@@ -79,6 +79,8 @@ def predicate_of(
 ) -> Predicate:
     """Bind an expression that was parsed from *text*; names may begin with one of the *qualifiers*."""
     binder = _Binder(Names.of(fields), session_zone(zone), text, frozenset(qualifiers))
+    if isinstance(expression.unnest(), exp.Null):
+        raise UsageError("NULL is no condition", hint="compare a column with it, for instance id IS NULL")
     return with_depth(lambda: binder.build(expression, False))
 
 
@@ -114,6 +116,8 @@ class _Binder:
         """Leave a part to Spark, once its columns are known to be there."""
         if node.find(exp.Query, exp.Lambda) is None:
             for column in node.find_all(exp.Column):
+                if column.find_ancestor(exp.DataType) is not None:  # the name of a collation
+                    continue
                 parts = _parts(column) or ("",)
                 known = self.names.knows(parts[0]) or parts[0].lower() in _NULLARY
                 if not known and not isinstance(column.this, exp.Star):
