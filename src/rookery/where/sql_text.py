@@ -79,8 +79,6 @@ def predicate_of(
 ) -> Predicate:
     """Bind an expression that was parsed from *text*; names may begin with one of the *qualifiers*."""
     binder = _Binder(Names.of(fields), session_zone(zone), text, frozenset(qualifiers))
-    if isinstance(expression.unnest(), exp.Null):
-        raise UsageError("NULL is no condition", hint="compare a column with it, for instance id IS NULL")
     return with_depth(lambda: binder.build(expression, False))
 
 
