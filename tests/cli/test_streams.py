@@ -44,8 +44,9 @@ def _ran(*words: object, **options: object) -> subprocess.CompletedProcess[bytes
 def test_the_end_is_no_abort(tmp_path: Path, words: list[str], code: int, printed: bytes) -> None:
     ran = _ran("-c", ENDS, tmp_path, *words)
     assert ran.returncode == code, ran.stderr
-    assert ran.stdout.startswith(printed)
-    assert ran.stdout.endswith(b"thread\nexit function\n")
+    assert printed in ran.stdout
+    assert b"thread\n" in ran.stdout
+    assert ran.stdout.endswith(b"exit function\n")
     assert list(tmp_path.iterdir()) == []  # what exit functions remove is gone
 
 
@@ -64,10 +65,11 @@ def test_a_signal_ends_the_wait_for_threads() -> None:
         assert process.wait(60) == 128 + signal.SIGTERM
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The options that name a catalog with the table db.t."""
-    options = {"uri": f"sqlite:///{tmp_path / 'c.db'}", "warehouse": f"file://{tmp_path / 'w'}"}
+    folder = tmp_path_factory.mktemp("lake")
+    options = {"uri": f"sqlite:///{folder / 'c.db'}", "warehouse": f"file://{folder / 'w'}"}
     catalog = product.connect(**options).catalog
     catalog.create_namespace("db")
     rows = pa.table({"id": [1, 2], "s": ["a", "b"]})
@@ -77,42 +79,37 @@ def lake(tmp_path: Path) -> list[str]:
 
 COMMANDS = [
     *(["read", "db.t", "--output", output] for output in ("text", "json", "arrow", "parquet")),
-    *(["count", "db.t", "--output", output] for output in ("text", "json")),
-    *(["stats", "db.t", "--output", output] for output in ("text", "json")),
-    *(["status", "db.t", "--output", output] for output in ("text", "json", "prometheus")),
-    ["explain", "db.t", "id = 1"],
-    ["index", "list", "db.t"],
-    ["policy", "show", "db.t"],
-    ["history"],
+    ["count", "db.t"],
+    ["stats", "db.t", "--output", "json"],
+    ["status", "db.t", "--output", "prometheus"],
     ["doctor", "--only", "python"],
     ["puffin", "cat", "FILE", "--blob", "2"],
     ["puffin", "inspect", "FILE", "--output", "json"],
-    ["puffin", "verify", "FILE"],
     ["--version"],
     ["--help"],
-    ["read", "--help"],
 ]
 
 
+def _refused(ran: subprocess.CompletedProcess[bytes], why: str) -> None:
+    error, hint = ran.stderr.decode().splitlines()
+    assert ran.returncode == 2
+    assert error == f"error: standard output cannot be written: {why}"
+    assert hint.startswith("hint: ")
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_output_that_cannot_be_printed(
-    lake: list[str], sample: Path, words: list[str], unbuffered: str
-) -> None:
+def test_output_that_cannot_be_printed(lake: list[str], sample: Path, words: list[str]) -> None:
     command = ["-m", "rookery", *lake, *(str(sample) if word == "FILE" else word for word in words)]
     with open("/dev/full", "wb") as full:
-        ran = _ran(*command, stdout=full, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
-    lines = ran.stderr.decode().splitlines()
-    assert ran.returncode == 2
-    assert [line for line in lines if line.startswith("error:")] == [
-        "error: standard output cannot be written: No space left on device"
-    ]
-    assert len(lines) == 2
-    if not unbuffered:
-        closed = _ran(*command, stdout=None, preexec_fn=lambda: os.close(1))
-        assert closed.returncode == 2
-        assert closed.stderr.startswith(b"error: standard output cannot be written: Bad file descriptor\n")
-        assert closed.stderr.count(b"\n") == 2
+        _refused(_ran(*command, stdout=full), "No space left on device")
+    _refused(_ran(*command, stdout=None, preexec_fn=lambda: os.close(1)), "Bad file descriptor")
+
+
+@pytest.mark.parametrize("words", [["inspect"], ["cat", "--blob", "2"]], ids=" ".join)
+def test_output_without_a_buffer(sample: Path, words: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        ran = _ran("-u", "-m", "rookery", "puffin", words[0], sample, *words[1:], stdout=full)
+    _refused(ran, "No space left on device")
 
 
 @pytest.mark.parametrize("words", [["nosuch"], [], ["puffin", "inspect", "missing"]])

@@ -169,15 +169,19 @@ def _run(words: list[str]) -> int:
     except Exception as error:  # noqa: BLE001  # the last line of defence
         check_interrupted(error)
         from rookery.api.errors import as_rookery  # brings PyIceberg
+        from rookery.api.redaction import hide_secrets
 
         _trace(words)
         meant = as_rookery(error, " ".join(words[:1]))
-        return _fail(meant.message, meant.hint)
+        return _fail(hide_secrets(meant.message, words), meant.hint)
 
 
 def _trace(words: list[str]) -> None:
     if "--debug" in words:
-        traceback.print_exc()
+        from rookery.api.redaction import hide_secrets  # brings PyIceberg
+
+        with suppress(OSError):
+            sys.stderr.write(hide_secrets(traceback.format_exc(), words))
 
 
 def _fail(message: str, hint: str | None) -> int:

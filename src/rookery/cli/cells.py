@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 import pyarrow as pa
@@ -27,10 +27,12 @@ def values_of(array: pa.Array, *, json: bool) -> list[object]:
     if pa.types.is_struct(kind):
         return _structs(array, json)
     if pa.types.is_map(kind):
-        pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
-        return [row and [tuple(pair.values()) for pair in row] for row in _lists(array.cast(pairs), json)]
+        pairs = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+        members = pairs.flatten()
+        keys, items = (values_of(part, json=json) for part in members.flatten())
+        return _grouped(pairs, zip(keys, items, strict=True))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return list(_lists(array, json))
+        return _grouped(array, values_of(array.flatten(), json=json))
     if pa.types.is_temporal(kind):
         text = _text_of(kind, json)
         return [None if value is None else text(value) for value in _numbers(array)]
@@ -52,10 +54,9 @@ def _structs(array: pa.StructArray, json: bool) -> list[object]:
     ]
 
 
-def _lists(array: pa.ListArray, json: bool) -> list[list[object] | None]:
-    members = iter(values_of(array.flatten(), json=json))
-    sizes = array.value_lengths().to_pylist()
-    return [None if size is None else list(islice(members, size)) for size in sizes]
+def _grouped(lists: pa.ListArray, members: Iterable[object]) -> list[object]:
+    rest = iter(members)
+    return [None if size is None else list(islice(rest, size)) for size in lists.value_lengths().to_pylist()]
 
 
 def _numbers(array: pa.Array) -> list[int | None]:
