@@ -112,7 +112,7 @@ def test_output_without_a_buffer(sample: Path, words: list[str]) -> None:
     _refused(ran, "No space left on device")
 
 
-@pytest.mark.parametrize("words", [["nosuch"], [], ["puffin", "inspect", "missing"]])
+@pytest.mark.parametrize("words", [["nosuch"], ["puffin", "inspect", "missing"]])
 def test_nobody_to_talk_to(words: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         ran = _ran("-m", "rookery", *words, stderr=full)
