@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.cli.app import hoist, main
+from rookery.cli.app import hoist
 from rookery.version import __version__
 from tests.cli.conftest import Rookery
 
@@ -171,13 +171,3 @@ def test_error_texts_do_not_steer_the_terminal(rookery: Rookery) -> None:
 def test_no_escape_codes_in_pipes(rookery: Rookery, sample: Path) -> None:
     for command in ("inspect", "verify"):
         assert not re.search("\x1b", rookery("puffin", command, sample)[1])
-
-
-def test_main_exits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.argv", ["rookery", "--version"])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == 0
-    with pytest.raises(SystemExit) as caught:
-        main(["nosuch"])
-    assert caught.value.code == 2

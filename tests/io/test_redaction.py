@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote, quote_plus
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,3 +73,69 @@ def test_no_secret_survives(user: str, password: str, token: str) -> None:
     result = redact(text, {"token": token})
     assert password not in result
     assert token not in result
+
+
+_SECRET = st.text("abcXYZ0189_-.~", min_size=6, max_size=20).map("s3cr3t".__add__)
+_KEY = st.sampled_from(
+    ["client_secret", "token", "sig", "X-Amz-Signature", "code", "k", "password", "AccessKey"]
+)
+_ADDRESS = st.sampled_from(
+    [
+        "http://host/tok?{key}={secret}",
+        "https://host:8181/v1?a=1&{key}={secret}&b=2",
+        "https://me:{secret}@host/cat",
+        "https://{secret}@host/cat",
+        "postgresql+psycopg2://me:{secret}@host:5432/db?sslmode=require",
+        "postgresql://me:p/{secret}?x@host/db",
+        "jdbc:postgresql://host/db?user=me&{key}={secret}",
+        "http://host/cat#{key}={secret}",
+        "s3://id:{secret}@bucket/warehouse",
+    ]
+)
+_QUOTED = st.sampled_from(
+    [
+        "cannot reach {address}",
+        "HTTPConnectionPool(host='host', port=80): Max retries exceeded with url: {path} (Caused by x)",
+        "got {part!r} from server",
+        "redirect={encoded}",
+        'File "x.py", line 1\n    raise E\nE: {address!r}, {{"url": "{address}"}}',
+        "<Response [401]> for url: {address}.",
+        "invalid value {secret}",
+    ]
+)
+
+
+@given(_ADDRESS, _KEY, _SECRET, _QUOTED, st.sampled_from(["uri", "oauth2-server-uri", "s3.endpoint"]))
+def test_addresses_of_properties(form: str, key: str, secret: str, quoted: str, name: str) -> None:
+    address = form.format(key=key, secret=secret)
+    rest = address.partition("://")[2]
+    text = quoted.format(
+        address=address,
+        path="/" + rest.partition("/")[2],
+        part=rest,
+        encoded=quote(address, safe=""),
+        secret=secret,
+    )
+    assert secret not in redact(text, {name: address})
+    assert secret not in redact(text, location=address)
+
+
+@given(_SECRET, st.sampled_from(["credential", "token", "s3.secret-access-key"]))
+def test_secrets_as_libraries_quote_them(secret: str, key: str) -> None:
+    odd = f"{secret}/+=\\ é'"
+    for text in (odd, quote(odd, safe=""), quote_plus(odd), repr(odd)):
+        assert secret not in redact(f"refused: {text}", {key: odd})
+    assert secret not in redact(f"secret {secret} refused", {"credential": f"client:{secret}"})
+
+
+@pytest.mark.parametrize(
+    ("text", "properties"),
+    [
+        ("timeout after 30 s, mode rwc", {"uri": "sqlite:////tmp/c.db?timeout=30&mode=rwc"}),
+        ("postgresql refused", {"uri": "postgresql://postgres@host/db"}),
+        ("container refused", {"warehouse": "abfss://container@account.dfs.core.windows.net/w"}),
+        ("what? a=b", {"uri": "http://host"}),
+    ],
+)
+def test_what_is_no_secret_stays(text: str, properties: dict[str, str]) -> None:
+    assert redact(text, properties) == text

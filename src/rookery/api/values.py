@@ -5,34 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyiceberg.utils.datetime import (
-    to_human_day,
-    to_human_time,
-    to_human_timestamp,
-    to_human_timestamptz,
-)
-
-_THOUSAND = 1000
+from rookery.model.calendar import NANOS_A_MICRO, day_text, time_text, timestamp_text
 
 
-def _nanos(text: Callable[[int], str]) -> Callable[[int], str]:
-    """Say nanoseconds with the words for microseconds, and the rest behind them."""
-
-    def say(value: int) -> str:
-        whole, rest = divmod(value, _THOUSAND)
-        head, plus, zone = text(whole).partition("+")
-        return f"{head if '.' in head else head + '.000000'}{rest:03d}{plus}{zone}" if rest else text(whole)
-
-    return say
+def _timestamp(unit: int, zone: str) -> Callable[[int], str]:
+    return lambda value: timestamp_text(value * unit, "T") + zone
 
 
-_HUMAN: Mapping[str, Callable[[int], str]] = {
-    "date": to_human_day,
-    "time": to_human_time,
-    "timestamp": to_human_timestamp,
-    "timestamptz": to_human_timestamptz,
-    "timestamp_ns": _nanos(to_human_timestamp),
-    "timestamptz_ns": _nanos(to_human_timestamptz),
+_TEXTS: Mapping[str, Callable[[int], str]] = {
+    "date": day_text,
+    "time": time_text,
+    "timestamp": _timestamp(NANOS_A_MICRO, ""),
+    "timestamptz": _timestamp(NANOS_A_MICRO, "+00:00"),
+    "timestamp_ns": _timestamp(1, ""),
+    "timestamptz_ns": _timestamp(1, "+00:00"),
 }
 
 
@@ -46,9 +32,6 @@ def plain(kind: str, value: Any) -> Any:
     """
     if isinstance(value, bytes):
         return value.hex()
-    if kind in _HUMAN and isinstance(value, int):
-        try:
-            return _HUMAN[kind](value)
-        except (OverflowError, ValueError):  # Iceberg's years go further than Python's
-            return str(value)
+    if kind in _TEXTS and isinstance(value, int):
+        return _TEXTS[kind](value)
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 import traceback
-from io import TextIOWrapper
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -25,7 +24,7 @@ from rookery.cli import (
     status,
     watch,
 )
-from rookery.cli.console import plain, talk
+from rookery.cli.console import plain, say
 from rookery.cli.settings import Output, Settings
 from rookery.model import RookeryError
 from rookery.model.interrupts import SIGNALLED, check_interrupted
@@ -121,32 +120,19 @@ def root(
     context.obj = Settings(catalog, uri, warehouse, output, debug)
 
 
-def main(args: list[str] | None = None) -> None:
-    """Run a command and exit: 0 done, 1 findings or partial failure, 2 wrong usage or bad input.
-
-    A command that a signal ends exits with 128 and the signal's number: 130 after Ctrl-C.
-    """
-    words = sys.argv[1:] if args is None else args
-    if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal cannot show is shown escaped
-        sys.stdout.reconfigure(errors="backslashreplace")
-    code = run(words)
-    if code > SIGNALLED:  # threads that still read are not waited for
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
-
-
 class Warnings(logging.Handler):
     """Shows what the rooms below warn of, as lines of talk."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one warning."""
-        talk().print(f"[bold yellow]warning:[/] {plain(' '.join(record.getMessage().split()))}")
+        say(f"[bold yellow]warning:[/] {plain(' '.join(record.getMessage().split()))}")
 
 
 def run(words: list[str]) -> int:
-    """Run a command and return the exit code."""
+    """Run a command and return its exit code: 0 done, 1 findings or partial failure, 2 wrong usage or input.
+
+    A command that a signal ends returns 128 and the signal's number: 130 after Ctrl-C.
+    """
     log, handler = logging.getLogger("rookery"), Warnings(logging.WARNING)
     log.addHandler(handler)
     try:
@@ -162,12 +148,14 @@ def run(words: list[str]) -> int:
 def _run(words: list[str]) -> int:
     try:
         code = typer.main.get_command(app).main(words, prog_name="rookery", standalone_mode=False)
+        sys.stdout.flush()  # what cannot be printed is an error here, not when the process ends
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "rookery"
         if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help is shown
-            sys.stderr.write(error.format_message() + "\n")
+            with suppress(OSError):
+                sys.stderr.write(error.format_message() + "\n")
             return BAD_INPUT
         return _fail(error.format_message(), f"`{command} --help` lists the commands")
     except RookeryError as error:
@@ -176,26 +164,28 @@ def _run(words: list[str]) -> int:
         return _fail(error.message, error.hint)
     except typer.Abort:
         return _fail("stopped", None)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
+    except BrokenPipeError:  # whoever read our output has gone; there is nobody to tell
         return 1
     except Exception as error:  # noqa: BLE001  # the last line of defence
         check_interrupted(error)
         from rookery.api.errors import as_rookery  # brings PyIceberg
+        from rookery.api.redaction import hide_secrets
 
         _trace(words)
         meant = as_rookery(error, " ".join(words[:1]))
-        return _fail(meant.message, meant.hint)
+        return _fail(hide_secrets(meant.message, words), meant.hint)
 
 
 def _trace(words: list[str]) -> None:
     if "--debug" in words:
-        traceback.print_exc()
+        from rookery.api.redaction import hide_secrets  # brings PyIceberg
+
+        with suppress(OSError):
+            sys.stderr.write(hide_secrets(traceback.format_exc(), words))
 
 
 def _fail(message: str, hint: str | None) -> int:
-    console = talk()
-    console.print(f"[bold red]error:[/] {plain(' '.join(message.split()))}")
+    say(f"[bold red]error:[/] {plain(' '.join(message.split()))}")
     if hint:
-        console.print(f"[bold]hint:[/] {plain(hint)}")
+        say(f"[bold]hint:[/] {plain(hint)}")
     return BAD_INPUT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import Literal, TextIO
 
 from rich.console import Console
@@ -22,6 +23,12 @@ def out() -> Console:
 def talk() -> Console:
     """The console for everything that is not data."""
     return _console(sys.stderr, None, soft_wrap=True)
+
+
+def say(markup: str) -> None:
+    """Print a line that is not data; one that cannot be printed is left out, and the exit code stays."""
+    with suppress(OSError):
+        talk().print(markup)
 
 
 def _console(file: TextIO, width: int | None, *, soft_wrap: bool) -> Console:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from rookery.cli.streams import leave, prepare_streams
 from rookery.model.interrupts import SIGNALLED, end_on_signals, received
 
 
@@ -12,7 +13,8 @@ def main(args: list[str] | None = None) -> None:
     """Run a command and exit with its code; a signal ends the imports of the command line too."""
     end_on_signals()
     try:
-        from rookery.cli.app import main as run
+        prepare_streams()
+        from rookery.cli.app import run
     except BaseException:
         number = received()
         if number is None:
@@ -20,4 +22,4 @@ def main(args: list[str] | None = None) -> None:
         sys.stderr.write("error: interrupted\n")
         sys.stderr.flush()
         os._exit(SIGNALLED + number)
-    run(args)
+    leave(run(sys.argv[1:] if args is None else args))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rookery.cli.console import plain, talk
+from rookery.cli.console import plain, say
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import show
 from rookery.cli.settings import CatalogTimeout, Conf, Master, PolicyFile, seconds_of, settings_of
@@ -63,6 +63,6 @@ def maintain(
         trash=trash,
         master=master,
         conf=pairs(conf or []),
-        tell=lambda said: talk().print(plain(said), style="dim"),
+        tell=lambda said: say(f"[dim]{plain(said)}[/]"),
     )
     show(report, settings)

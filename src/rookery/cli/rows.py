@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rookery.cli.cells import values_of
 from rookery.cli.console import out
 from rookery.cli.settings import Output, Settings
 from rookery.cli.sheets import FittedTable, table
 from rookery.model import Report, Sheet, UsageError
-from rookery.model.text import decodable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,9 @@ def show_rows(rows: pa.Table, settings: Settings) -> None:
     if settings.output is Output.TEXT:
         out().print(_table(rows))
     elif settings.output is Output.JSON:
-        sys.stdout.write(msgspec.json.encode(_listed(rows)).decode() + "\n")
+        names = rows.schema.names
+        listed = [dict(zip(names, row, strict=True)) for row in _rows(rows, json=True)]
+        sys.stdout.write(msgspec.json.encode(listed).decode() + "\n")
     else:
         _write(rows, settings.output)
 
@@ -60,23 +62,16 @@ def _write(rows: pa.Table, output: Output) -> None:
     sys.stdout.buffer.flush()
 
 
-def _listed(rows: pa.Table) -> list[dict[str, object]]:
-    """Rows as Python has them; nanoseconds, which it has not, as text, and bytes that are no text escaped."""
-    for place, column in enumerate(rows.schema):
-        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-            rows = rows.set_column(place, column.name, rows.column(place).cast(pa.string()))
-    rows = pa.Table.from_arrays(
-        [decodable(column.combine_chunks()) for column in rows.columns], schema=rows.schema
-    )
-    return rows.to_pylist()  # type: ignore[no-any-return]
+def _rows(rows: pa.Table, *, json: bool) -> Iterator[tuple[object, ...]]:
+    columns = [values_of(column.combine_chunks(), json=json) for column in rows.columns]
+    return zip(*columns, strict=True)
 
 
 def _table(rows: pa.Table) -> FittedTable:
     kinds = rows.schema.types
     numbers = [at for at, kind in enumerate(kinds) if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
-    return table(
-        rows.schema.names, [[_text(value) for value in row.values()] for row in _listed(rows)], numbers
-    )
+    cells = [[_text(value) for value in row] for row in _rows(rows, json=False)]
+    return table(rows.schema.names, cells, numbers)
 
 
 def _text(value: object) -> str:

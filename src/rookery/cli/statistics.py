@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from rookery.cli.console import plain, talk
+from rookery.cli.console import plain, say, talk
 from rookery.cli.render import show
 from rookery.cli.settings import Conf, Master, settings_of
 from rookery.model import MachineError, Report, Sheet, UsageError
@@ -100,7 +100,7 @@ def analyze(
                     raise
                 said = as_rookery(error, f"analyze of {name}").message
                 failed.append(f"{name}: {said}")
-                talk().print(f"[bold red]error:[/] {plain(f'{name}: {said}')}")
+                say(f"[bold red]error:[/] {plain(f'{name}: {said}')}")
                 continue
         done.append(report)
     show(done[0] if len(names) == 1 else ManyReports(tuple(done), tuple(failed)), settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from rookery.io.location import CONTAINERS, scheme_of, shown
 
@@ -20,6 +20,12 @@ _ASSIGNED = re.compile(
     r"((?:password|passwd|pwd|secret|token|credential|(?:access|account|api)[-_.]?key)[\w.\-]*[\"']?\s*[=:]\s*)"
     r"(\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)",
     re.I,
+)
+_QUERY = re.compile(r"(/[^\s?'\"<>()]*)\?[^\s'\"<>()]*=[^\s'\"<>()]*")  # of an address without its host
+_USER = re.compile(r"://([^/:@\s?#]*(?::[^@\s]*)?)@")  # whose password may hold slashes and question marks
+# Of queries: what says how to connect, not as whom.
+_OPEN_KEY = re.compile(
+    r"(connect_)?timeout|sslmode|charset|application_name|check_same_thread|mode|cache", re.I
 )
 _SHORTEST = 3  # hiding shorter secrets would make the text unreadable and keep nothing secret
 _LONGEST_LINE = 2000  # characters; an error of Spark may hold a plan
@@ -43,15 +49,35 @@ def redact(text: str, properties: Mapping[str, object] | None = None, location: 
     >>> redact("postgresql://me:pw@host/db refused s3cret, password=pw", {"token": "s3cret"})
     'postgresql://host/db refused ***, password=***'
     """
-    if location:
-        text = text.replace(location, shown(location))
-    secrets = [str(value) for key, value in (properties or {}).items() if is_secret(key) and value]
-    for secret in sorted(secrets, key=len, reverse=True):  # one may hold another
+    given = {key: str(value) for key, value in (properties or {}).items() if value}
+    addresses = [location, *(value for key, value in given.items() if not is_secret(key) and "://" in value)]
+    for address in filter(None, addresses):
+        text = text.replace(address, shown(_without_password(address)))
+    secrets = {secret for key, value in given.items() if is_secret(key) for secret in _pieces(value)}
+    text = _hidden(text, secrets)
+    text = _URL.sub(lambda url: shown(url.group()), _without_password(text))
+    text = _hidden(text, {part for address in addresses for part in _parts(address)})
+    return _ASSIGNED.sub(rf"\1{HIDDEN}", _QUERY.sub(r"\1", text))
+
+
+def _without_password(text: str) -> str:
+    return _URL_PASSWORD.sub(rf"\1{HIDDEN}\2", text)
+
+
+def _hidden(text: str, secrets: set[str]) -> str:
+    for secret in sorted(_spellings(secrets), key=len, reverse=True):  # one may hold another
         text = text.replace(secret, HIDDEN)
-    text = _URL.sub(lambda url: shown(url.group()), _URL_PASSWORD.sub(rf"\1{HIDDEN}\2", text))
-    for secret in _parts(location):
-        text = text.replace(secret, HIDDEN)
-    return _ASSIGNED.sub(rf"\1{HIDDEN}", text)
+    return text
+
+
+def _spellings(secrets: set[str]) -> set[str]:
+    """Secrets as libraries quote them: as they are, decoded, encoded for URLs, and escaped."""
+    found = set(secrets)
+    for decode in (unquote, unquote_plus):
+        found |= set(map(decode, secrets))
+    for encode in (quote, quote_plus):
+        found |= {encode(secret, safe="") for secret in found}
+    return found | {repr(secret)[1:-1] for secret in found}
 
 
 def one_line(text: str) -> str:
@@ -66,13 +92,23 @@ def one_line(text: str) -> str:
     return text if len(text) < _LONGEST_LINE and len(whole) <= _SEARCHED else text[: _LONGEST_LINE - 1] + "…"
 
 
-def _parts(location: str) -> list[str]:
-    """The query and the user, whole and in pieces, as written and as decoded; the longest first."""
-    scheme = scheme_of(location)
-    if scheme is None:
-        return []
-    address, _, query = location.partition("://")[2].partition("?")
-    user = "" if scheme in CONTAINERS else address.partition("/")[0].rpartition("@")[0]
-    pieces = {query, user, user.partition(":")[2], *(pair.partition("=")[2] for pair in query.split("&"))}
-    pieces |= set(map(unquote, pieces))
-    return sorted((piece for piece in pieces if len(piece) >= _SHORTEST), key=len, reverse=True)
+def _pieces(secret: str) -> set[str]:
+    """A secret, and the second half of a pair as `client:secret`."""
+    return {secret} | {half for half in [secret.partition(":")[2]] if len(half) >= _SHORTEST}
+
+
+def _parts(address: str) -> set[str]:
+    """The query and the user of an address, whole and in pieces."""
+    before, separator, rest = address.partition("://")
+    if not separator or (scheme_of(address) is None and not before.startswith("jdbc:")):
+        return set()
+    pieces = {query for mark in "?#" if (query := rest.partition(mark)[2])}
+    for query in list(pieces):
+        pairs = [pair.partition("=") for pair in re.split("[&;#?]", query)]
+        pieces |= {value or key for key, _, value in pairs if not _OPEN_KEY.fullmatch(key)}
+    if before.rpartition(":")[2].lower() not in CONTAINERS:
+        users = {found.group(1) for found in [_USER.match("://" + rest)] if found}
+        users.add(re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[0])
+        passwords = {user.partition(":")[2] for user in users}
+        pieces |= users | passwords | {half for word in passwords for half in re.split("[/?#]", word)}
+    return {piece for piece in pieces if len(piece) >= _SHORTEST and piece not in before}

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 import msgspec
 
@@ -64,8 +65,9 @@ class Report:
     has_findings = False
 
     def json(self) -> str:
-        """The report as indented JSON."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode()
+        """The report as indented JSON; NaN and infinities, which it has no numbers for, as text."""
+        plain = _finite(msgspec.to_builtins(self, str_keys=True))
+        return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
 
     def sheets(self) -> Sequence[Sheet]:
         """Lay the report out."""
@@ -76,6 +78,26 @@ class Report:
 
     def _repr_html_(self) -> str:
         return "".join(sheet.html() for sheet in self.sheets())
+
+
+def number_text(value: float) -> str:
+    """Return what JSON has no number for, as Spark's to_json writes it.
+
+    >>> number_text(math.nan), number_text(-math.inf)
+    ('NaN', '-Infinity')
+    """
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return number_text(value)
+        case dict():
+            return {key: _finite(each) for key, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_finite(each) for each in value]
+    return value
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

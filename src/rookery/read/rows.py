@@ -108,13 +108,19 @@ def make_request(
     for part in opaque_parts(predicate):
         raise not_exact(part)
     schema = table.schema(snapshot)
-    chosen = (
-        tuple(schema.fields)
-        if columns is None
-        else tuple(column_named(schema.fields, name) for name in columns)
-    )
+    chosen = tuple(schema.fields) if columns is None else _chosen(schema.fields, columns)
     fields = {found.id: found for found in table.fields(snapshot)}
     return Request(predicate, chosen, schema, fields, store.io_properties, store.cache)
+
+
+def _chosen(fields: Sequence[NestedField], names: Sequence[str]) -> tuple[NestedField, ...]:
+    chosen = tuple(column_named(fields, name) for name in names)
+    seen: set[int] = set()
+    for column in chosen:
+        if column.field_id in seen:
+            raise UsageError(f"the column '{column.name}' is named twice", hint="name each column once")
+        seen.add(column.field_id)
+    return chosen
 
 
 def result_schema(columns: Sequence[NestedField]) -> pa.Schema:

@@ -64,6 +64,8 @@ def constant(node: exp.Expression, zone: tzinfo) -> Literal | None:
             return Literal(Kind.BINARY, bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0")))
         case exp.Cast() | exp.TsOrDsToDate() | exp.Anonymous():
             return _cast(node, zone)
+        case exp.Collate():
+            raise Inexact("collations are left to Spark")
         case exp.Neg() | exp.Add() | exp.Sub() | exp.Mul() | exp.Concat():
             return _folded(node, zone)
     return None
@@ -94,6 +96,8 @@ def _cast(node: exp.Expression, zone: tzinfo) -> Literal | None:
         inner, to = node.expressions[0], exp.DataType(this=kind)
     if not isinstance(to, exp.DataType) or node.args.get("format") is not None:
         return None
+    if to.find(exp.Collate) is not None or to.args.get("collate") is not None:
+        raise Inexact("collations are left to Spark")
     given = constant(inner, zone)
     if given is None or given.kind is Kind.NULL:
         return given

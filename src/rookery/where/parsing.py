@@ -15,6 +15,7 @@ from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from rookery.model.errors import UsageError
+from rookery.where.spark_syntax import check_chains, check_syntax
 
 _DEEP = 10_000  # frames; sqlglot takes some twenty for a pair of parentheses
 _DEEPER = threading.Lock()
@@ -44,6 +45,7 @@ def parse_expression(text: str) -> exp.Expression:
         raise UsageError(
             f"'{text[:60]}' is not a predicate", hint="give only the condition, as it stands after WHERE"
         )
+    with_depth(lambda: check_chains(statement))
     return statement
 
 
@@ -110,7 +112,10 @@ def _letter(match: re.Match[str]) -> str:
 
 
 def _parse(text: str) -> list[exp.Expression | None]:
-    return list(Spark().parser(error_level=ErrorLevel.IMMEDIATE).parse(spark_tokens(text), text))
+    tokens = spark_tokens(text)
+    found = list(Spark().parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text))
+    check_syntax(tokens, text)
+    return found
 
 
 def with_depth(run: Callable[[], _T]) -> _T:

@@ -114,6 +114,8 @@ class _Binder:
         """Leave a part to Spark, once its columns are known to be there."""
         if node.find(exp.Query, exp.Lambda) is None:
             for column in node.find_all(exp.Column):
+                if column.find_ancestor(exp.DataType) is not None:  # the name of a collation
+                    continue
                 parts = _parts(column) or ("",)
                 known = self.names.knows(parts[0]) or parts[0].lower() in _NULLARY
                 if not known and not isinstance(column.this, exp.Star):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from rookery.model.calendar import NANOS_A_MICRO, day_text, time_text, timestamp_text
 from rookery.model.predicate import (
     Always,
     And,
@@ -25,9 +25,7 @@ from rookery.model.predicate import (
 from rookery.model.table import Field
 from rookery.model.type_names import base_type
 from rookery.where.patterns import like_pattern
-from rookery.where.timestamps import EPOCH_DAY, MICROS_A_DAY
 
-_CYCLE_DAYS, _CYCLE_YEARS = 146_097, 400  # after which the calendar repeats
 _Spell: TypeAlias = Callable[[str, Any], str]
 
 
@@ -135,38 +133,18 @@ def _decimal(type_name: str, value: int) -> str:
     return f"{'-' if value < 0 else ''}{digits[:point]}{fraction}BD"
 
 
-def _day(days: int) -> str:
-    """Return a day's text; years beyond Python's calendar are read off a day some cycles away."""
-    cycles = 0
-    if not 1 <= days + EPOCH_DAY <= date.max.toordinal():
-        cycles = (days + EPOCH_DAY - 1) // _CYCLE_DAYS
-    shown = date.fromordinal(days + EPOCH_DAY - cycles * _CYCLE_DAYS)
-    year = shown.year + cycles * _CYCLE_YEARS
-    sign = "-" if year < 0 else "+" if year > 9999 else ""
-    return f"{sign}{abs(year):04d}-{shown:%m-%d}"
-
-
-def _clock(micros: int) -> str:
-    time = datetime.min + timedelta(microseconds=micros)
-    return f"{time:%H:%M:%S}.{time.microsecond:06d}" if time.microsecond else f"{time:%H:%M:%S}"
-
-
 def _date(type_name: str, value: int) -> str:
-    return f"DATE '{_day(value)}'"
+    return f"DATE '{day_text(value)}'"
 
 
 def _time(type_name: str, value: int) -> str:
-    return f"TIME '{_clock(value)}'"
+    return f"TIME '{time_text(value)}'"
 
 
 def _timestamp(type_name: str, value: int) -> str:
-    micros, nanos = divmod(value, 1000) if type_name.endswith("_ns") else (value, 0)
-    days, rest = divmod(micros, MICROS_A_DAY)
-    clock = _clock(rest)
-    if nanos:
-        clock += ("" if "." in clock else ".000000") + f"{nanos:03d}"
+    text = timestamp_text(value if type_name.endswith("_ns") else value * NANOS_A_MICRO)
     zoned = type_name.startswith("timestamptz")
-    return f"TIMESTAMP{'' if zoned else '_NTZ'} '{_day(days)} {clock}{'Z' if zoned else ''}'"
+    return f"TIMESTAMP{'' if zoned else '_NTZ'} '{text}{'Z' if zoned else ''}'"
 
 
 _SPELLERS: dict[str, _Spell] = {

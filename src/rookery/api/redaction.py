@@ -1,0 +1,24 @@
+"""Text for people, with the secrets of catalogs and addresses taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rookery.io.redaction import redact
+from rookery.model import RookeryError
+from rookery.tables.catalogs import configured
+
+
+def hide_secrets(text: str, words: Sequence[str]) -> str:
+    """Hide what is secret in the words of a command, and in the catalogs that are configured."""
+    try:
+        catalogs = list(configured().values())
+    except RookeryError:  # which may be what the text tells of
+        catalogs = []
+    for properties in catalogs:
+        text = redact(text, properties)
+    for word in words:
+        if "://" in word:
+            address = word.partition("=")[2] if word.startswith("--") and "=" in word else word
+            text = redact(text, location=address)
+    return redact(text)
