@@ -10,6 +10,8 @@ from rookery.puffin.deletion_vector import REFERENCED_DATA_FILE
 from rookery.puffin.verify import PAYLOAD_CHECKS, PayloadCheck
 from rookery.sketch import InvertedTheta, ThetaSketch
 from rookery.sketch.blob_types import (
+    CHECKSUM,
+    HEAD_CHECKSUM,
     INVERTED_THETA_V1,
     KLL_V1,
     TABLE_THETA_V1,
@@ -111,14 +113,14 @@ SUMMARIES: Mapping[str, Summarize] = {
 CHECKS: Mapping[str, PayloadCheck] = {**PAYLOAD_CHECKS, THETA_V1: check_theta}
 
 
-def summary_of(blob_type: str) -> Summarize | None:
-    """Return how to sum up the payloads of a type, those of indexes included; None if it is not known."""
-    found = SUMMARIES.get(blob_type)
-    if found is not None:
+def summary_of(blob: BlobMetadata) -> Summarize | None:
+    """Return how to sum up a blob, one of an index too; None if its type is not known."""
+    found = SUMMARIES.get(blob.type)
+    if found is not None or not {CHECKSUM, HEAD_CHECKSUM} & blob.properties.keys():  # none of ours
         return found
     from rookery.indexes import KINDS  # brings pyarrow and PyIceberg, which other blobs do without
 
-    kind = next((kind for kind in KINDS.values() if kind.blob_type == blob_type), None)
+    kind = next((kind for kind in KINDS.values() if kind.blob_type == blob.type), None)
     if kind is None:
         return None
     describe = kind.describe

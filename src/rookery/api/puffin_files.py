@@ -83,11 +83,11 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
     """Describe a file and decode the blobs of known types."""
     with open_puffin(file, properties=properties) as reader:
         blobs = tuple(reader.metadata.blobs)
-        ways = {kind: summary_of(kind) for kind in {blob.type for blob in blobs}}
-        known = {kind: way for kind, way in ways.items() if way is not None}
-        wanted = [blob for blob in blobs if blob.type in known]
-        summaries = {  # by identity: empty blobs may share an offset
-            id(blob): _summarize(reader, blob, stored, known[blob.type])
+        ways = ((blob, summary_of(blob)) for blob in blobs)
+        known = {id(blob): way for blob, way in ways if way is not None}  # empty blobs may share an offset
+        wanted = [blob for blob in blobs if id(blob) in known]
+        summaries = {
+            id(blob): _summarize(reader, blob, stored, known[id(blob)])
             for blob, stored in reader.read_many_stored(wanted)
         }
         return PuffinView(
