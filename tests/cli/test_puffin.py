@@ -71,7 +71,7 @@ class TestInspect:
         code, out, err = rookery("puffin", "inspect", path)
         assert (code, err) == (0, "")
         assert "ndv about 300, between 300 and 300" in out
-        assert "registers 4,096 · kind HLL_8 · mode SET" in out
+        assert "registers 4,096; kind HLL_8; mode SET" in out
         assert "snapshot 11" in out
         assert rookery("puffin", "verify", path)[0] == 0
 

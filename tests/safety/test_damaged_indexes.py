@@ -27,7 +27,7 @@ from rookery.prune.fileset import file_set
 from rookery.puffin import open_puffin
 from rookery.puffin.layout import HEADER_SIZE
 from rookery.sidecar import Segment, SegmentEntry
-from rookery.sidecar.checksums import HEAD_SIZE
+from rookery.sketch.blob_types import HEAD_SIZE
 from tests.collect.plain import PlainTable
 
 SEED = 20240503

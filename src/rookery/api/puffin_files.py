@@ -37,6 +37,7 @@ from rookery.puffin.codecs import CODECS as _COMPRESSIONS
 from rookery.puffin.codecs import NONE
 from rookery.puffin.layout import Flag
 from rookery.puffin.verify import verify as verify_source
+from rookery.sketch.blob_types import CHECKSUM, HEAD_CHECKSUM
 
 CODECS = (KEEP, NONE, *_COMPRESSIONS)  # what blobs may be copied with
 
@@ -156,11 +157,11 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
     """Describe a file and decode the blobs of known types."""
     with open_puffin(file, properties=properties) as reader:
         blobs = tuple(reader.metadata.blobs)
-        ways = {kind: _summary_of(kind) for kind in {blob.type for blob in blobs}}
-        known = {kind: way for kind, way in ways.items() if way is not None}
-        wanted = [blob for blob in blobs if blob.type in known]
-        summaries = {  # by identity: empty blobs may share an offset
-            id(blob): _summarize(reader, blob, stored, known[blob.type])
+        ways = ((blob, _summary_of(blob)) for blob in blobs)
+        known = {id(blob): way for blob, way in ways if way is not None}  # empty blobs may share an offset
+        wanted = [blob for blob in blobs if id(blob) in known]
+        summaries = {
+            id(blob): _summarize(reader, blob, stored, known[id(blob)])
             for blob, stored in reader.read_many_stored(wanted)
         }
         return PuffinView(
@@ -177,13 +178,15 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
         )
 
 
-def _summary_of(blob_type: str) -> Summarize | None:
-    """How to sum up the payloads of a type, those of any index included; None if it is not known."""
-    if blob_type in KNOWN:
-        return KNOWN[blob_type].summarize
+def _summary_of(blob: BlobMetadata) -> Summarize | None:
+    """How to sum up a blob, one of any index too; None if its type is not known."""
+    if blob.type in KNOWN:
+        return KNOWN[blob.type].summarize
+    if not {CHECKSUM, HEAD_CHECKSUM} & blob.properties.keys():
+        return None  # none of ours
     from rookery.indexes import KINDS  # brings pyarrow and PyIceberg, which other blobs do without
 
-    kind = next((kind for kind in KINDS.values() if kind.blob_type == blob_type), None)
+    kind = next((kind for kind in KINDS.values() if kind.blob_type == blob.type), None)
     if kind is None:
         return None
     describe_blob = kind.describe

@@ -9,10 +9,7 @@ from hashlib import blake2b
 from rookery.model import FormatError, Place
 from rookery.puffin import Blob, BlobMetadata, FileMetadata, Reader, Writer
 from rookery.puffin.footer import encode_footer
-
-CHECKSUM = "checksum"
-HEAD_CHECKSUM = "head-checksum"
-HEAD_SIZE = "head-size"
+from rookery.sketch.blob_types import CHECKSUM, HEAD_CHECKSUM, HEAD_SIZE
 
 
 class DamagedError(FormatError):

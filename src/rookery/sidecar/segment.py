@@ -16,7 +16,6 @@ from rookery.io import Readable
 from rookery.model import Place
 from rookery.puffin import Blob, BlobMetadata, Reader, WrittenFile, open_puffin
 from rookery.sidecar.checksums import (
-    HEAD_SIZE,
     DamagedError,
     SealingWriter,
     footer_checksum,
@@ -25,7 +24,7 @@ from rookery.sidecar.checksums import (
 )
 from rookery.sidecar.zone_map import ZoneMap, nothing_known
 from rookery.sketch import InvertedTheta
-from rookery.sketch.blob_types import INVERTED_THETA_V1
+from rookery.sketch.blob_types import HEAD_SIZE, INVERTED_THETA_V1
 
 ZONE_MAP_V1 = "rookery-zone-map-v1"
 THETA = "theta"

@@ -1,4 +1,4 @@
-"""The names under which sketches are kept in Puffin files: ours, and HLL, which the specification lacks."""
+"""The types of blobs in Puffin files: ours with the properties that they have, and HLL."""
 
 HLL_V1 = "apache-datasketches-hll-v1"
 INVERTED_THETA_V1 = "rookery-inverted-theta-v1"
@@ -7,3 +7,7 @@ KLL_V1 = "rookery-kll-v1"
 TOP_K_V1 = "rookery-top-k-v1"
 BLOOM_MATRIX_V1 = "rookery-bloom-matrix-v1"
 BITMAP_V1 = "rookery-bitmap-v1"
+
+CHECKSUM = "checksum"  # of a blob that is read whole
+HEAD_CHECKSUM = "head-checksum"  # of the head of one that is read by ranges
+HEAD_SIZE = "head-size"
