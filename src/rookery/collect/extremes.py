@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.model import Field, Value
+from rookery.model.text import escaped
 from rookery.model.type_names import base_type
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.sidecar import ZoneMap
@@ -126,7 +127,7 @@ class ColumnBounds:
     def _shown(self, end: pa.Scalar) -> Any:
         value = end.as_py()
         if self._kind == "string":
-            return value.decode(errors="replace")
+            return escaped(value)
         if self._kind == "uuid" and len(value) == len(UUID(int=0).bytes):
             return UUID(bytes=value)
         return bool(value) if self._kind == "boolean" else value
