@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-import msgspec
-
 _UNITS = ("kB", "MB", "GB", "TB", "PB")
 
 
@@ -66,6 +64,8 @@ class Report:
 
     def json(self) -> str:
         """The report as indented JSON; NaN and infinities, which it has no numbers for, as text."""
+        import msgspec  # which `import rookery` need not pay for
+
         plain = _finite(msgspec.to_builtins(self, str_keys=True))
         return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
 
