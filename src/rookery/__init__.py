@@ -41,7 +41,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a room, or a name out of one, when it is first used: `import rookery` stays quick."""
+    """Import a package, or a name out of one, when it is first used: `import rookery` stays quick."""
     if name in _LAZY:
         return import_module(_LAZY[name])
     if name in _LAZY_NAMES:
