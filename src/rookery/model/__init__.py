@@ -1,4 +1,4 @@
-"""The words of the house: frozen types that every room shares, and the one error root."""
+"""Frozen types that every package shares, and the one error root."""
 
 from rookery.model.check import Check, Outcome, findings
 from rookery.model.columns import column_named, no_column
