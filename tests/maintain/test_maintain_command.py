@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from pyspark.sql import SparkSession
 from rookery.api.lake import Lake
 from rookery.api.maintain import maintain
 from rookery.cli.app import run
+from rookery.maintain import pipeline
 from rookery.maintain.pipeline import NAMES
 from rookery.maintain.runs.history import History
+from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import Outcome
 from tests.maintain.tending import DAY, folder_of, plant
 
@@ -88,6 +91,21 @@ def test_a_dry_run_changes_nothing(lake: Lake, namespace: str, rookery: Rookery)
     assert "1 file unreferenced" in out
     assert f"lake.{namespace}.busy" in err
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_a_dry_run_loads_and_surveys_a_table_once(
+    lake: Lake, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: Counter[str] = Counter()
+    load, look = lake.catalog.load_table, pipeline.survey
+    monkeypatch.setattr(
+        lake.catalog, "load_table", lambda name: (counted.update([".".join(name)]), load(name))[1]
+    )
+    monkeypatch.setattr(pipeline, "survey", lambda *table: (counted.update(["surveys"]), look(*table))[1])
+    without_neighbours = Neighbours(lambda: (), lambda name: None)
+    monkeypatch.setattr(lake, "neighbours", lambda: without_neighbours)
+    maintain(lake, [f"{namespace}.*"], dry_run=True)
+    assert counted == {f"{namespace}.busy": 1, f"{namespace}.idle": 1, "surveys": 2}
 
 
 def test_tables_are_maintained_and_recorded(

@@ -26,6 +26,8 @@ from rookery.maintain.runs.recording import recorded
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import Outcome, StepReport, Subject, TableRun
 from rookery.model import Report, RookeryError, Sheet, TableName, UsageError, in_bytes
+from rookery.sidecar import Store
+from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.java_errors import as_rookery
 
 if TYPE_CHECKING:
@@ -147,7 +149,9 @@ def maintain(
         clock=clock,
     )
     policies = find_policies(policy)
-    found = CatalogRetry(lake.answers, catalog_timeout)(lambda: _tables(lake, patterns or (ALL,), policies))
+    found = CatalogRetry(lake.answers, catalog_timeout)(
+        lambda: _tables(lake, patterns or (ALL,), policies, keep=dry_run)
+    )
     for table in found:
         if table.policy is not None:
             refuse(table.policy, forced=yes)
@@ -183,18 +187,24 @@ class _Table:
     policy: Policy | None = None
     key: str = ""
     error: str | None = None
+    opened: tuple[IcebergTable, Store] | None = None  # where it is not loaded again
 
 
-def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet) -> list[_Table]:
-    """Return the tables that patterns name; one that a pattern happens upon may be broken, or gone by now."""
+def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet, *, keep: bool) -> list[_Table]:
+    """Return the tables that patterns name; one that a pattern happens upon may be broken, or gone by now.
+
+    With *keep*, they are returned as they were loaded.
+    """
     named = {name: pattern for pattern in patterns for name in lake.find(pattern)}
     check_catalog(lake, named)
     found = []
     for name, pattern in named.items():
         try:
-            loaded = lake.load(name)
-            chosen = policies.policy_of(name, loaded.properties).policy
-            found.append(_Table(name, chosen, str(loaded.metadata.table_uuid)))
+            opened = lake.open(name)
+            table = opened[0].table
+            chosen = policies.policy_of(name, table.properties).policy
+            key = str(table.metadata.table_uuid)
+            found.append(_Table(name, chosen, key, opened=opened if keep else None))
         except RookeryError as error:
             if not is_pattern(pattern) and (len(named) == 1 or isinstance(error, UsageError)):
                 raise  # a name that is wrong is better said before anything is done
@@ -209,7 +219,7 @@ def _maintained(
         return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=table.error)
     run = partial(
         maintain_table,
-        subject_of(lake, table.name, table.policy, order, neighbours),
+        subject_of(lake, table.name, table.policy, order, neighbours, table.opened),
         only=order.only,
         dry_run=order.dry_run,
         cause=ASKED_FOR,
@@ -229,8 +239,18 @@ def _said(error: RookeryError) -> str:
     return one_line(error.message if error.hint is None else f"{error.message} ({error.hint})")
 
 
-def subject_of(lake: Lake, name: TableName, policy: Policy, order: Order, neighbours: Neighbours) -> Subject:
-    """Return a table as the pipeline takes it; Spark is started by the first step that needs it."""
+def subject_of(
+    lake: Lake,
+    name: TableName,
+    policy: Policy,
+    order: Order,
+    neighbours: Neighbours,
+    opened: tuple[IcebergTable, Store] | None = None,
+) -> Subject:
+    """Return a table as the pipeline takes it; Spark is started by the first step that needs it.
+
+    One that is *opened* already is not loaded again.
+    """
 
     @cache
     def spark() -> SparkSession:
@@ -239,5 +259,5 @@ def subject_of(lake: Lake, name: TableName, policy: Policy, order: Order, neighb
     if order.trash is not None:
         policy = replace(policy, orphans=replace(policy.orphans, trash=order.trash))
     retrying = CatalogRetry(lake.answers, order.catalog_timeout)
-    load = partial(retrying, partial(lake.open, name))
+    load = partial(retrying, partial(lake.open, name)) if opened is None else lambda: opened
     return Subject(name, load, spark, policy, order.clock, order.forced, neighbours)

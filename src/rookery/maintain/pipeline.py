@@ -34,7 +34,7 @@ from rookery.maintain.steps.step import (
     TableView,
     VerificationError,
 )
-from rookery.maintain.survey import survey
+from rookery.maintain.survey import Survey, survey
 from rookery.model import RookeryError, UsageError
 from rookery.tables.iceberg.java_errors import CancelledError, ConflictError, as_rookery
 
@@ -125,6 +125,7 @@ class _Run:
     def __init__(self, subject: Subject, dry_run: bool) -> None:
         self._subject = subject
         self._dry_run = dry_run
+        self._survey: Survey | None = None
         self._wrong: str | None = None  # the step after which the table was not what it should be
         self.reports: list[StepReport] = []
 
@@ -152,7 +153,9 @@ class _Run:
 
     def _look(self) -> TableView:
         done = [each.step for each in self.reports if each.outcome in (Outcome.DONE, Outcome.PLANNED)]
-        return TableView(self._subject, survey(*self._subject.load()), tuple(done))
+        if self._survey is None or not self._dry_run:  # a dry run is of one moment
+            self._survey = survey(*self._subject.load())
+        return TableView(self._subject, self._survey, tuple(done))
 
     def _taken(self, step: Step) -> StepReport:
         """Take a step again as long as others come in its way, and a few times at most."""
