@@ -136,6 +136,7 @@ def test_a_conflict_is_tried_again(
     with monkeypatch.context() as patch:
         patch.setattr(jvm, "load_java_table", lambda *_: contested)
         patch.setattr(jvm, "_ATTEMPTS", 5)
+        patch.setattr(jvm, "_FIRST_PAUSE", 0.001)
         patch.setattr(jvm, "_LONGEST_PAUSE", 0.001)
         if registered:
             assert rookery.analyze(spark, name, lake=lake).committed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -36,6 +35,7 @@ from rookery.maintain.steps.step import (
 )
 from rookery.maintain.survey import Survey, survey
 from rookery.model import RookeryError, UsageError
+from rookery.model.retry import pauses
 from rookery.tables.iceberg.java_errors import CancelledError, ConflictError, as_rookery
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ STEPS: tuple[Step, ...] = (
 )
 NAMES = tuple(step.name for step in STEPS)
 ATTEMPTS = 5
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # seconds between them
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.4, 10.0  # seconds between them
 
 Record = Callable[[StepReport], None]
 
@@ -160,6 +160,7 @@ class _Run:
     def _taken(self, step: Step) -> StepReport:
         """Take a step again as long as others come in its way, and a few times at most."""
         attempt, why = 1, "it could not be planned"
+        waits = pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
         first: TableView | None = None
         while True:
             try:
@@ -172,7 +173,7 @@ class _Run:
             except ConflictError as error:
                 if attempt == ATTEMPTS:
                     return _failed(step, why, attempt, error)
-                time.sleep(min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1))  # noqa: S311
+                time.sleep(next(waits))
                 attempt += 1
             except CancelledError as error:
                 return replace(_failed(step, why, attempt, error), outcome=Outcome.STOPPED)

@@ -17,13 +17,14 @@ import msgspec
 
 from rookery.io.redaction import one_line
 from rookery.model import UsageError
+from rookery.model.retry import pauses
 
 log = logging.getLogger(__name__)
 
 VARIABLE = "ROOKERY_WEBHOOK"
 ATTEMPTS = 4
 _TIMEOUT = 10.0
-_FIRST_WAIT = 1.0  # seconds; doubled each time
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 60.0  # seconds
 REPEAT = 6 * 3600.0  # seconds until what has not changed is told again
 _TRY_AGAIN = (408, 425, 429)  # and all of 500
 
@@ -65,9 +66,10 @@ class Webhook:
         """Send an alert, trying again for a while; return whether it was taken."""
         body = msgspec.json.encode(_clean(alert))
         trouble: str | None = None
+        waits = pauses(_FIRST_WAIT, _LONGEST_WAIT, jitter=False)
         for attempt in range(self.attempts):
             if attempt:
-                self.wait(_FIRST_WAIT * 2 ** (attempt - 1))
+                self.wait(next(waits))
             trouble, again = self._post(body)
             if trouble is None:
                 return True

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from rookery.model import CatalogError
+from rookery.model.retry import pauses
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -36,7 +37,7 @@ class CatalogRetry:
 
     def __call__(self, call: Callable[[], T]) -> T:
         """Return what a call does, once the catalog answers."""
-        pause, again = _FIRST_WAIT, True
+        waits, again = pauses(_FIRST_WAIT, _LONGEST_WAIT, jitter=False), True
         while True:
             try:
                 found = call()
@@ -51,8 +52,8 @@ class CatalogRetry:
                 if (left := self._left()) <= 0:
                     raise
                 log.warning("the catalog does not answer, trying again: %s", error)
-                self._wait(min(pause, left))
-                pause, again = min(pause * 2, _LONGEST_WAIT), True
+                self._wait(min(next(waits), left))
+                again = True
             else:
                 self.renew()
                 return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from rookery.model import CatalogError, MachineError, RookeryError, StorageError, TableName
+from rookery.model.retry import pauses
 from rookery.puffin import THETA_V1, BlobMetadata, WrittenFile
 from rookery.tables.iceberg.java_errors import failure_hint, java_reason, refused_types
 
@@ -122,7 +122,7 @@ _compiled: WeakKeyDictionary[Any, dict[str, dict[str, Any]]] = (
     WeakKeyDictionary()
 )  # methods, by gateway and class
 _ATTEMPTS = 12  # each of which Java tries several times again, as the table's properties say
-_LONGEST_PAUSE = 2.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 
 def check_iceberg(spark: SparkSession, packages: Sequence[str]) -> None:
@@ -177,6 +177,7 @@ def register_statistics(
     file = jvm.org.apache.iceberg.GenericStatisticsFile(
         snapshot_id, written.location, written.size, written.footer_size, blobs
     )
+    waits = pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
     for attempt in range(_ATTEMPTS):
         table = load_java_table(spark, name)
         if table.snapshot(snapshot_id) is None:  # Java would register them all the same
@@ -188,8 +189,7 @@ def register_statistics(
         except Exception as error:  # py4j wraps whatever Java throws
             if _is_conflict(error) and attempt + 1 < _ATTEMPTS:
                 # Others commit faster than Java tries; statistics are in nobody's way and can wait.
-                pause = min(0.05 * 2**attempt, _LONGEST_PAUSE)
-                time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311
+                time.sleep(next(waits))
                 continue
             raise CatalogError(
                 f"the statistics of {name} could not be registered: {java_reason(error)}",
