@@ -180,5 +180,5 @@ def test_bad_options(rookery_home: object) -> None:
 def test_bad_columns_and_snapshots(name: str) -> None:
     with pytest.raises(UsageError, match="there is no column 'nope'"):
         RookeryDataSource({"table": name, "columns": "id,nope"}).schema()
-    with pytest.raises(UsageError, match="no snapshot"):
+    with pytest.raises(UsageError, match="is not a snapshot"):
         RookeryDataSource({"table": name, "snapshot": "yesterday"}).schema()
