@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rookery.api.lake import Lake
-from rookery.api.watch import LakeSite, watch
+from rookery.api.watch import watch
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.watch import Pace, Verdict
 from rookery.maintain.steps.step import Outcome
-from rookery.model import MachineError
 from tests.lakehouse import NewTable, tables
 
 if TYPE_CHECKING:
@@ -109,20 +110,10 @@ def test_two_watchers_maintain_each_table_once(
     assert set(found) <= {Verdict.DONE, Verdict.TAKEN, Verdict.WITHIN}
 
 
-def test_a_session_that_died_is_said(spark: SparkSession, lake: Lake) -> None:
-    """A stand-in for one whose JVM has died, since the tests share theirs."""
-
-    class Dead:
-        @property
-        def version(self) -> str:
-            raise ConnectionRefusedError
-
-    given = [spark, Dead()]
-    living, dead = (LakeSite(lake, spark=lambda session=session: session) for session in given)
-    assert (living.has_spark, dead.has_spark) == (True, True)  # not started yet
-    assert living._spark() is living._spark() is spark
-    assert living.has_spark
-    dead._spark()
-    assert not dead.has_spark
-    with pytest.raises(MachineError, match="is gone"):
-        dead._spark()
+def test_a_session_that_died_is_started_again(rookery_home: Path, new_table: NewTable) -> None:
+    """In a process of its own, since the tests share theirs."""
+    name = new_table("id bigint")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.maintain.restarted", name], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["True", "False", "True", "0"]), done.stderr[-2000:]

@@ -197,16 +197,25 @@ class LakeSite:
             if self._session is None:
                 self._session = self._start()
             elif not self.has_spark:
-                raise MachineError("the Spark session is gone", hint="start `rookery watch` again")
+                from rookery.spark.sessions import discard_session  # pyspark is imported by now
+
+                log.warning("the Spark session has ended; starting another")
+                discard_session()
+                self._session = self._start()
             return self._session
 
     @property
     def has_spark(self) -> bool:
         """Whether Spark answers; false only if it has been started, and died or was stopped since."""
+        if self._session is None:
+            return True
+        from rookery.spark.live import check_session  # where a session is, pyspark is
+
         try:
-            return self._session is None or bool(self._session.version and self._session.sparkContext._jsc)
-        except Exception:  # noqa: BLE001  # py4j raises whatever its socket raises
+            check_session(self._session, iceberg=False)
+        except MachineError:
             return False
+        return True
 
 
 def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:

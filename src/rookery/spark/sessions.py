@@ -6,10 +6,11 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen
 from traceback import walk_tb
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.find_spark_home import _find_spark_home
@@ -101,6 +102,33 @@ def _given() -> Mapping[str, str]:
         return dict(SparkConf().getAll())
     find_java()
     return spark_defaults(str(_find_spark_home()))  # type: ignore[no-untyped-call]
+
+
+def discard_session() -> None:
+    """Let go of a session that has ended, with its JVM if that has: the next call starts another."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context: Any = SparkContext
+    if context._active_spark_context is not None:
+        with suppress(Exception):  # whatever a dead JVM makes of it, the context forgets itself
+            context._active_spark_context.stop()
+    with context._lock:
+        gateway = context._gateway
+        if gateway is not None and not _answers(gateway):
+            with suppress(Exception):
+                gateway.shutdown()
+            context._gateway = context._jvm = None
+        context._active_spark_context = None
+    session: Any = SparkSession
+    session._instantiatedSession = session._activeSession = None
+
+
+def _answers(gateway: Any) -> bool:
+    try:
+        return bool(gateway.jvm.java.lang.System.currentTimeMillis())
+    except Exception:  # noqa: BLE001  # py4j raises whatever its socket raises
+        return False
 
 
 def log_path() -> Path:
