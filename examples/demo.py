@@ -18,10 +18,9 @@ from pathlib import Path
 
 import rookery
 from rookery.api import puffin_files
-from rookery.cli import statistics as statistics  # the views register themselves
-from rookery.cli import views as views
-from rookery.cli.render import as_text, out, talk
-from rookery.model import RookeryError
+from rookery.cli.console import out, talk
+from rookery.cli.sheets import as_text
+from rookery.model import Report, RookeryError
 
 HOME = Path("build/demo").absolute()
 SCALE = "0.1"
@@ -34,7 +33,7 @@ def step(words: str) -> None:
     talk().print(f"\n[bold green]▸[/] {words}")
 
 
-def show(report: object) -> None:
+def show(report: Report) -> None:
     out().print(as_text(report))
 
 
