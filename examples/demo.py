@@ -20,7 +20,7 @@ import rookery
 from rookery.api import puffin_files
 from rookery.cli.console import out, talk
 from rookery.cli.sheets import as_text
-from rookery.model import Report, RookeryError
+from rookery.model import Report, RookeryError, counted
 
 HOME = Path("build/demo").absolute()
 SCALE = "0.1"
@@ -133,7 +133,7 @@ def go_stale_and_heal(lake: rookery.Lake, spark: object) -> None:
     same = "the same" if rows_of(spark) == before else "DIFFERENT"
     talk().print(
         f"  score {found.score.total:.0f} of 100, statistics {found.statistics.freshness},"
-        f" {found.layout.files} files; all {before[0]:,} rows are {same}"
+        f" {counted(found.layout.files, 'file')}; all {before[0]:,} rows are {same}"
     )
 
 
