@@ -35,6 +35,7 @@ def bounds(groups: list[list[bytes]]) -> tuple[bytes, bytes | None]:
 
 @example(groups=[[b"\xff"], ["\U0001f600".encode()]])
 @example(groups=[[b"caf\xe9"], ["caf\u9fff".encode()]])
+@example(groups=[["é".encode()], ["é".encode(), b"\xc0"]])  # both bounds are the same, and one is wrong
 @example(groups=[[b"x" * 15 + b"\xff" + b"tail"]])
 @given(groups=st.lists(st.lists(values, min_size=1, max_size=3), min_size=1, max_size=3))
 def test_bounds_hold(groups: list[list[bytes]]) -> None:
