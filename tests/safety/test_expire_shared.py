@@ -164,3 +164,21 @@ def test_a_table_with_a_damaged_manifest_keeps_what_it_needs(place: Place, force
     assert f"{other} needs it" in (report.error or "")
     place.spark.catalog.refreshTable(other)
     assert sorted(row[0] for row in place.spark.table(other).collect()) == [1, 2, 100]
+
+
+def test_a_fork_that_cannot_be_asked(place: Place, tmp_path: Path) -> None:
+    name = place.create(f"{place.real}/t")
+    place.insert(name, 1)
+    other = SqlCatalog("other", uri=f"sqlite:///{tmp_path}/other.db", warehouse=f"file://{tmp_path}/other")
+    other.create_namespace("db")
+    fork = other.register_table("db.t", place.lake.load(name).metadata_location)
+    known = set((place.real / "t" / "metadata").glob("*-m*.avro"))
+    fork.append(ROWS)
+    (added,) = set((place.real / "t" / "metadata").glob("*-m*.avro")) - known
+    added.write_bytes(b"XXXX" + added.read_bytes()[4:])
+    for number in range(4):
+        place.spark.sql(f"INSERT OVERWRITE {name} VALUES ({number})")
+    report = place.maintain(name, EXPIRE, BRISK)
+    assert report.outcome is Outcome.FAILED, report
+    assert "cannot be asked what it needs" in (report.error or "")
+    assert place.maintain(name, EXPIRE, BRISK, forced=True).outcome is Outcome.DONE

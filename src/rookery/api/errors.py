@@ -1,7 +1,27 @@
-"""Whatever went wrong, as an error of Rookery's: one line and a hint."""
+"""Whatever went wrong, as an error of Rookery's: one line and a hint, without secrets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rookery.io.redaction import redact
+from rookery.model import RookeryError
+from rookery.tables.catalogs import configured
 from rookery.tables.iceberg.java_errors import as_rookery
 
-__all__ = ["as_rookery"]
+__all__ = ["as_rookery", "hide_secrets"]
+
+
+def hide_secrets(text: str, words: Sequence[str]) -> str:
+    """Hide what is secret in the words of a command, and in the catalogs that are configured."""
+    try:
+        catalogs = list(configured().values())
+    except RookeryError:  # which may be what the text tells of
+        catalogs = []
+    for properties in catalogs:
+        text = redact(text, properties)
+    for word in words:
+        if "://" in word:
+            address = word.partition("=")[2] if word.startswith("--") and "=" in word else word
+            text = redact(text, location=address)
+    return redact(text)

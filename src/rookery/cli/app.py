@@ -168,8 +168,7 @@ def _run(words: list[str]) -> int:
         return 1
     except Exception as error:  # noqa: BLE001  # the last line of defence
         check_interrupted(error)
-        from rookery.api.errors import as_rookery  # brings PyIceberg
-        from rookery.api.redaction import hide_secrets
+        from rookery.api.errors import as_rookery, hide_secrets  # brings PyIceberg
 
         _trace(words)
         meant = as_rookery(error, " ".join(words[:1]))
@@ -178,7 +177,7 @@ def _run(words: list[str]) -> int:
 
 def _trace(words: list[str]) -> None:
     if "--debug" in words:
-        from rookery.api.redaction import hide_secrets  # brings PyIceberg
+        from rookery.api.errors import hide_secrets  # brings PyIceberg
 
         with suppress(OSError):
             sys.stderr.write(hide_secrets(traceback.format_exc(), words))

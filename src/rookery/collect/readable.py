@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.collect.column_sets import is_group, member_ids
-from rookery.model import Field, Snapshot
+from rookery.model import Field, Snapshot, counted
 from rookery.model.text import REPLACEMENT_IN_JSON
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.tables.iceberg import IcebergTable
@@ -103,7 +103,7 @@ def skipped_files(files: pa.Table, field: Field, skipped: Set[int]) -> NDArray[n
 
 def why_skipped(table: IcebergTable, field: Field, files: int, skipped: Set[int]) -> str:
     """Say why a column is not covered in all files."""
-    count = f"{files:,} file{'s' if files > 1 else ''} not covered"
+    count = f"{counted(files, 'file')} not covered"
     if why := not_loadable(table):
         return f"Spark cannot read ORC and Avro files of this table, as {why}; {count}"
     if _is_among(field, skipped):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.table.statistics import StatisticsFile
 
-from rookery.blobs import is_carried
+from rookery.blobs import NDV, is_carried
 from rookery.collect.readable import not_loadable
 from rookery.model import UNUSABLE_FILE, Snapshot
 from rookery.puffin import THETA_V1, Blob, BlobMetadata, Writer, open_puffin
@@ -19,8 +19,6 @@ from rookery.tables.iceberg.jvm import register_statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-NDV = "ndv"
 
 
 def is_registered(table: IcebergTable, snapshot: Snapshot, state: State) -> bool:

@@ -131,6 +131,19 @@ class Identities:
         return posixpath.join(self._real[parent], name)
 
 
+class LikelyFiles:
+    """Files by name, among which other names are looked up."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._identities = Identities()
+        self._keys = {key for name in names for key in self._identities.likely(name)}
+
+    def first(self, names: Iterable[str]) -> str | None:
+        """Return the first of *names* that is likely one of these files; None if none is."""
+        found = (name for name in names if not self._identities.likely(name).isdisjoint(self._keys))
+        return next(found, None)
+
+
 def _inode_key(inode: Inode) -> str:
     return f"inode {inode[0]} {inode[1]}"  # no path begins so
 

@@ -27,10 +27,8 @@ def from_best_state(
     preferred = [ancestor.id for ancestor in table.ancestors(snapshot)] if snapshot is not None else []
     uuid = str(table.table.metadata.table_uuid)
     for _, state in store.newest(preferred):
-        if (
-            state.header.table_uuid != uuid
-        ):  # of an earlier table of that name, or of one with the same folder
-            continue
+        if state.header.table_uuid != uuid:
+            continue  # of an earlier table of that name, or of one with the same folder
         try:
             return make(state)
         except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:

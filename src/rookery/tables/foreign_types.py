@@ -8,6 +8,7 @@ among them: PyIceberg knows some of their spellings, and writes those in another
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,9 +21,13 @@ from pyiceberg.table.metadata import TableMetadataWrapper
 from pyiceberg.types import PrimitiveType
 
 from rookery.model.type_names import SKETCHED, base_type
+from rookery.puffin import DELETION_VECTOR_V1, THETA_V1
 
 _BARE = ("decimal", "fixed")  # without what these must have
 _REST = "pyiceberg.catalog.rest"  # imported by PyIceberg when a REST catalog is opened
+_NAMED = re.compile(r'"(?:type|element|key|value)"\s*:\s*"([^"]*)"')
+# What metadata calls a type besides: of nested columns, refs and statistics.
+_NO_TYPES = frozenset({"struct", "list", "map", "branch", "tag", THETA_V1, DELETION_VECTOR_V1})
 _loading: ContextVar[bool] = ContextVar("rookery_loading", default=False)
 
 
@@ -134,8 +139,15 @@ def _hook(model: type[BaseModel]) -> None:
     model.model_validate_json = classmethod(parse)  # type: ignore[method-assign, assignment]
 
 
+def _named(text: str | bytes) -> list[str]:
+    """All that may be the name of a type, wherever it stands; escaped ones as they are written."""
+    return _NAMED.findall(text.decode(errors="replace") if isinstance(text, bytes) else text)
+
+
 def _with_foreign_types(text: str | bytes) -> dict[str, Any] | None:
     """Parse a metadata file, or the answer of a REST server; None where PyIceberg knows all types."""
+    if all(name in _NO_TYPES or is_known(name) for name in set(_named(text))):
+        return None  # as nearly always, so that it is parsed once
     try:
         found = json.loads(text)
     except ValueError:

@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from pyiceberg.table.statistics import StatisticsFile
 
-from rookery.collect.statistics import NDV, is_said
+from rookery.blobs import NDV
+from rookery.collect.statistics import is_said
 from rookery.maintain.facts.changes import NO_DIFFERENCE, Changes, Difference, since_snapshot, since_state
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot

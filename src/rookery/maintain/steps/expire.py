@@ -14,7 +14,7 @@ from pyiceberg.table.metadata import TableMetadata
 from rookery.collect.analyze import analyze
 from rookery.collect.statistics import names_gone
 from rookery.io import shown
-from rookery.io.identity import Identities
+from rookery.io.identity import LikelyFiles
 from rookery.maintain.steps.deletable import list_table
 from rookery.maintain.steps.neighbours import not_asked
 from rookery.maintain.steps.ownership import forked, strangers
@@ -23,7 +23,7 @@ from rookery.maintain.steps.refresh import choice_of
 from rookery.maintain.steps.snapshot_retention import Retention, Rule, retention, rule_of
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
-from rookery.model import UsageError
+from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
 from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.tables.iceberg import IcebergTable
@@ -122,16 +122,23 @@ def _kept(found: Retention, gone: Retention, others: Sequence[MetadataFile]) -> 
 
 def _check_not_named(look: TableView, others: Sequence[MetadataFile], doomed: Sequence[str]) -> None:
     """Refuse where another metadata file beside the table names a file that would go."""
-    table, identities = look.survey.table, Identities()
-    keys = {key for name in doomed for key in identities.likely(name)} if others else set()
+    table = look.survey.table
+    going = LikelyFiles(doomed if others else ())
     for each in others:
-        for name in named_in(each, table.io, []):
-            if not identities.likely(name).isdisjoint(keys):
-                raise UsageError(
-                    f"{shown(name)} would go with snapshots of {table.name}, and {shown(each.location)}, "
-                    "which the catalog does not know, names it",
-                    hint="delete that metadata file if no catalog has it",
-                )
+        damaged: list[RookeryError] = []
+        name = going.first(named_in(each, table.io, damaged))
+        if name is not None:
+            raise UsageError(
+                f"{shown(name)} would go with snapshots of {table.name}, and {shown(each.location)}, "
+                "which the catalog does not know, names it",
+                hint="delete that metadata file if no catalog has it",
+            )
+        if damaged and not look.subject.forced:
+            raise UsageError(
+                f"{shown(each.location)}, which the catalog does not know, cannot be asked what it needs: "
+                f"{damaged[0].message}",
+                hint="delete that metadata file if no catalog has it; --yes goes on without that part",
+            )
 
 
 def _check_not_shared(look: TableView, doomed: Sequence[str]) -> None:
@@ -151,9 +158,7 @@ def _check_not_shared(look: TableView, doomed: Sequence[str]) -> None:
 
 def _check_names(table: IcebergTable, doomed: Sequence[str], staying: Sequence[str]) -> None:
     """Refuse where a file that goes is one that stays by another name: Iceberg compares names alone."""
-    identities = Identities()
-    stay = {key for name in staying for key in identities.likely(name)}
-    twice = next((name for name in doomed if not identities.likely(name).isdisjoint(stay)), None)
+    twice = LikelyFiles(staying).first(doomed)
     if twice is not None:
         raise UsageError(
             f"{shown(twice)} would go, and {table.name} needs it still by another name",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from rookery.io import local_path, scheme_of
-from rookery.io.identity import Identities, Listing
+from rookery.io.identity import Identities, LikelyFiles, Listing
 from rookery.maintain.steps.ownership import Claims
 from rookery.maintain.steps.reachable_files import named_in
 from rookery.model import RookeryError, TableName, UsageError
@@ -102,7 +102,7 @@ class Neighbours:
         """
         identities = Identities()
         folders = {key for name in {_folder(file) for file in files} for key in identities.of(name)}
-        keys = {key for file in files for key in identities.likely(file)}
+        going = LikelyFiles(files)
         unreadable: Shared | None = None
         for other in self.tables() if files else ():
             if other.name == table.name:
@@ -114,9 +114,9 @@ class Neighbours:
                 )
             except RookeryError:
                 names = named_in(found, other.io, damaged)
-            for name in names:
-                if not identities.likely(name).isdisjoint(keys):
-                    return Shared(other.name, name)
+            name = going.first(names)
+            if name is not None:
+                return Shared(other.name, name)
             if damaged and unreadable is None:
                 unreadable = Shared(other.name, None, damaged[0])
         return unreadable
