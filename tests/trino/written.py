@@ -63,9 +63,11 @@ COLUMNS = {
     "t": Column(
         "time(6)", "TIME '00:00:00.000001' + i * INTERVAL '37' SECOND", _same("t IS NULL", "t IS NOT NULL")
     ),
+    # Trino and Spark read an ORC timestamp before 1970 differently when less than a millisecond follows
+    # the whole second (trinodb/trino issue 22511): the values here are not of that kind.
     "at": Column(
         "timestamp(6)",
-        "date_add('second', i * 3601, TIMESTAMP '1969-12-31 23:00:00.000007')",
+        "date_add('second', i * 3601, TIMESTAMP '1969-12-31 23:00:00.500007')",
         (("at < TIMESTAMP_NTZ '1970-01-01 00:00:00'", "at < TIMESTAMP '1970-01-01 00:00:00'"),),
     ),
     "z": Column(
