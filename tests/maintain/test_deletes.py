@@ -16,7 +16,7 @@ from rookery.maintain.steps import rewrite_deletes, rewrite_manifests
 from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from rookery.model import RookeryError
 from rookery.spark.dangling import remove_deletes
-from rookery.tables.iceberg.java_errors import ConflictError
+from rookery.tables.java_errors import ConflictError
 from tests.lakehouse import NewTable, tables
 from tests.maintain.tending import BRISK, delete_equal, look_of, rows_hash, subject_of
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from rookery.api.lake import Lake
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.steps import compact, rewrite_deletes
-from rookery.maintain.steps.step import Outcome
+from rookery.maintain.steps.step import Outcome, iceberg
 from rookery.maintain.survey import delete_groups, rewrite_groups
 from tests.interop.java import IcebergJava
 from tests.lakehouse import NewTable, tables
@@ -107,16 +107,16 @@ def test_groups_and_files_are_those_that_iceberg_plans(
     policy = replace(BRISK, compaction=replace(BRISK.compaction, min_files=3))
     found = look_of(lake, table.name, policy).survey
     paths, deletes = found.files["path"].to_pylist(), found.deletes["path"].to_pylist()
-    metadata, everything = found.table.table, {"rewrite-all": "true"}
+    current, everything = iceberg(found.table), {"rewrite-all": "true"}
 
-    groups = as_groups(paths, rewrite_groups(found.files, metadata.spec().spec_id))
+    groups = as_groups(paths, rewrite_groups(found.files, current.current_spec_id))
     assert groups == set(java_groups(spark, table.name, DATA, everything))
     ratio = {"delete-ratio-threshold": repr(policy.compaction.delete_ratio)}
     planned = java_groups(spark, table.name, DATA, {**compact.sizes_of(found, policy).options(), **ratio})
     taken = {paths[number] for number in compact.choose(found, policy).files}
     assert taken == set().union(*planned)
 
-    groups = as_groups(deletes, delete_groups(found.deletes, metadata.specs()))
+    groups = as_groups(deletes, delete_groups(found.deletes, current.specs))
     assert groups == set(java_groups(spark, table.name, DELETES, everything))
 
     before = rows_hash(spark, table.name)

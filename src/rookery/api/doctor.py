@@ -110,7 +110,7 @@ def _catalog(lake: Lake) -> Check:
         "catalog",
         _RULES["catalog"],
         Outcome.OK,
-        f"'{lake.name}' ({lake.config.type.value}), {count} namespaces",
+        f"'{lake.name}' ({lake.config.type}), {count} namespaces",
     )
 
 
@@ -121,7 +121,7 @@ def _read(lake: Lake) -> Check:
         return Check("read", _RULES["read"], Outcome.NOTE, f"'{lake.name}' has no table yet")
     table, store = _within(_SECONDS, lambda: lake.open(name))
     snapshot = table.snapshot()
-    _within(_SECONDS, lambda: (table.manifests(snapshot) if snapshot else (), store.listing()))
+    _within(_SECONDS, lambda: (table.file_lists(snapshot) if snapshot else (), store.listing()))
     return Check("read", _RULES["read"], Outcome.OK, f"{name} at {shown(table.location)}")
 
 

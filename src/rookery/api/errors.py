@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rookery.io.redaction import redact
 from rookery.model import RookeryError
-from rookery.tables.catalogs import configured
-from rookery.tables.iceberg.java_errors import as_rookery
+from rookery.tables.iceberg.catalogs import configured
+from rookery.tables.java_errors import as_rookery
 
 __all__ = ["as_rookery", "hide_secrets"]
 

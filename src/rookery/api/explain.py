@@ -13,7 +13,7 @@ from rookery.prune.fileset import file_set
 from rookery.read.explain_inside import PAGES, ROW_GROUPS, look_inside
 from rookery.read.survivors import survivors
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 INSIDE = 64
 
@@ -76,7 +76,7 @@ class ExplainReport(Report):
 
 
 def explain(
-    table: IcebergTable,
+    table: Table,
     store: Store,
     where: Where,
     *,

@@ -13,7 +13,7 @@ from rookery.indexes import KINDS
 from rookery.model import Report, Sheet
 from rookery.sidecar import Index, State, Store
 from rookery.sidecar.live import Live, live_files
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class IndexReport(Report):
         return [Sheet(self.table, ("kind", "column", "fpp", "state"), rows, right=frozenset({2}))]
 
 
-def list_indexes(table: IcebergTable, store: Store) -> IndexReport:
+def list_indexes(table: Table, store: Store) -> IndexReport:
     """Return the indexes of a table."""
     indexes = declared_on(table, store).typed(table.fields()).indexes
     if not indexes:
@@ -81,15 +81,13 @@ def list_indexes(table: IcebergTable, store: Store) -> IndexReport:
     )
 
 
-def add_index(
-    table: IcebergTable, store: Store, kind: str, column: str, fpp: float | None = None
-) -> IndexReport:
+def add_index(table: Table, store: Store, kind: str, column: str, fpp: float | None = None) -> IndexReport:
     """Declare an index; declaring it again with another rate replaces it."""
     declare(table, store, kind, column, fpp)
     return list_indexes(table, store)
 
 
-def drop_index(table: IcebergTable, store: Store, kind: str, column: str) -> IndexReport:
+def drop_index(table: Table, store: Store, kind: str, column: str) -> IndexReport:
     """Take an index back; what was built of it goes with its segments."""
     undeclare(table, store, kind, column)
     return list_indexes(table, store)

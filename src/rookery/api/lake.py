@@ -8,23 +8,21 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-from pyiceberg.table import Table
-
 from rookery.maintain.steps.neighbours import Neighbours
-from rookery.model import CatalogError, RookeryError, TableName, UsageError
+from rookery.model import CatalogError, MissingTableError, RookeryError, TableName, UsageError
 from rookery.model.cache import Cache
 from rookery.sidecar import Store, store_of
-from rookery.tables import CatalogConfig, configured, load_table, open_catalog, resolve
-from rookery.tables.catalogs import reason_of
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import CatalogConfig, Table, configured, load_table, open_catalog, open_table, resolve
+from rookery.tables.iceberg.catalogs import reason_of
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table as PyIcebergTable
     from pyspark.sql import SparkSession
 
     from rookery.api.maintain import MaintainReport
     from rookery.api.status import StatusReport
+    from rookery.tables.iceberg import IcebergTable
 
 ALL = "*"  # the pattern that means every table
 
@@ -59,17 +57,19 @@ class Lake:
         """Read `namespace.table` or `catalog.namespace.table`."""
         return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
 
-    def load(self, named: str | TableName) -> Table:
+    def load(self, named: str | TableName) -> PyIcebergTable:
         """Load a table of this lake, or of another configured catalog that its name begins with."""
         name = self.table_name(named) if isinstance(named, str) else named
-        catalog = self.catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
-        return load_table(catalog, name, self.properties_of(name))
+        return load_table(self._catalog_of(name), name, self.properties_of(name))
 
-    def open(self, named: str | TableName) -> tuple[IcebergTable, Store]:
-        """Load a table as it is now, and what is kept beside it."""
+    def open(self, named: str | TableName) -> tuple[Table, Store]:
+        """Open a table as it is now, with the states and segments beside it."""
         name = self.table_name(named) if isinstance(named, str) else named
-        loaded = IcebergTable(name, self.load(name))
+        loaded = open_table(self._catalog_of(name), name, self.properties_of(name))
         return loaded, store_of(loaded, self.cache)
+
+    def _catalog_of(self, name: TableName) -> Catalog:
+        return self.catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""
@@ -88,11 +88,9 @@ class Lake:
 
         def load(name: TableName) -> IcebergTable | None:
             try:
-                return IcebergTable(name, self.load(name))
-            except UsageError as error:
-                if isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
-                    return None  # dropped since it was listed
-                raise
+                return open_table(self._catalog_of(name), name, self.properties_of(name))
+            except MissingTableError:
+                return None  # dropped since it was listed
 
         return Neighbours(self.tables, load)
 

@@ -27,8 +27,8 @@ from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import Outcome, StepReport, Subject, TableRun
 from rookery.model import Report, RookeryError, Sheet, TableName, UsageError, in_bytes
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import as_rookery
+from rookery.tables import Table
+from rookery.tables.java_errors import as_rookery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -187,7 +187,7 @@ class _Table:
     policy: Policy | None = None
     key: str = ""
     error: str | None = None
-    opened: tuple[IcebergTable, Store] | None = None  # where it is not loaded again
+    opened: tuple[Table, Store] | None = None  # where it is not loaded again
 
 
 def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet, *, keep: bool) -> list[_Table]:
@@ -201,10 +201,9 @@ def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet, *, keep: b
     for name, pattern in named.items():
         try:
             opened = lake.open(name)
-            table = opened[0].table
+            table = opened[0]
             chosen = policies.policy_of(name, table.properties).policy
-            key = str(table.metadata.table_uuid)
-            found.append(_Table(name, chosen, key, opened=opened if keep else None))
+            found.append(_Table(name, chosen, table.uuid, opened=opened if keep else None))
         except RookeryError as error:
             if not is_pattern(pattern) and (len(named) == 1 or isinstance(error, UsageError)):
                 raise  # a name that is wrong is better said before anything is done
@@ -245,7 +244,7 @@ def subject_of(
     policy: Policy,
     order: Order,
     neighbours: Neighbours,
-    opened: tuple[IcebergTable, Store] | None = None,
+    opened: tuple[Table, Store] | None = None,
 ) -> Subject:
     """Return a table as the pipeline takes it; Spark is started by the first step that needs it.
 

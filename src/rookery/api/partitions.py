@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -11,26 +11,23 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyiceberg.partitioning import PartitionField
-from pyiceberg.schema import index_by_id
-from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
-from pyiceberg.types import LongType
 
 from rookery.api.values import plain
 from rookery.model import UsageError
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
+from rookery.tables.partitioning import PartitionField, TransformKind
 
 Shower = Callable[[Any], str]
 
 
-def partition_test(table: IcebergTable, text: str) -> Callable[[pa.Table], NDArray[np.bool_]]:
+def partition_test(table: Table, text: str) -> Callable[[pa.Table], NDArray[np.bool_]]:
     """Return a test for zone maps: the files whose partition has these values, in whatever spec."""
     wanted = _parse(text)
-    specs = table.table.specs()
-    types = _types(table)
+    # A spec may partition by a column that has been dropped.
+    types = table.column_types
     shown = {
-        spec_id: [(field.name, _shower(field, types)) for field in spec.fields]
-        for spec_id, spec in specs.items()
+        spec_id: [(field.name, _shower(field, types)) for field in spec]
+        for spec_id, spec in table.specs.items()
     }
     known = {name for fields in shown.values() for name, _ in fields}
     for name in wanted:
@@ -50,15 +47,7 @@ def partition_test(table: IcebergTable, text: str) -> Callable[[pa.Table], NDArr
     return test
 
 
-def _types(table: IcebergTable) -> dict[int, str]:
-    """The types of all columns there ever were: a spec may partition by one that has been dropped."""
-    schemas = [*table.table.schemas().values(), table.table.schema()]
-    return {
-        number: str(field.field_type) for schema in schemas for number, field in index_by_id(schema).items()
-    }
-
-
-def _shower(field: PartitionField, types: dict[int, str]) -> Shower:
+def _shower(field: PartitionField, types: Mapping[int, str]) -> Shower:
     """How the values of a partition field are written: those of times as people write them."""
     transform, kind = field.transform, types.get(field.source_id, "")
 
@@ -67,11 +56,11 @@ def _shower(field: PartitionField, types: dict[int, str]) -> Shower:
             return "null"
         if isinstance(value, bool):
             return json.dumps(value)
-        if isinstance(transform, IdentityTransform | TruncateTransform):
+        if transform.kind in (TransformKind.IDENTITY, TransformKind.TRUNCATE):
             return _written(kind, value)
-        if isinstance(transform, BucketTransform):
+        if transform.kind is TransformKind.BUCKET:
             return str(value)
-        return transform.to_human_string(LongType(), value)  # of years, months, days and hours
+        return transform.shown(value)
 
     return show
 

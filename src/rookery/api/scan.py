@@ -14,9 +14,9 @@ from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.sidecar import Store
 from rookery.spark.live import check_session, has_jvm
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import refused_types, translated
+from rookery.tables import Table
 from rookery.tables.iceberg.jvm import PinnedTable, load_java_table, pinned_table
+from rookery.tables.java_errors import refused_types, translated
 from rookery.where.to_sql import spell
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def scan(
     return frame if columns is None else frame.select(*(quote_part(name) for name in columns))
 
 
-def _pruning(table: IcebergTable, store: Store, current: Snapshot, predicate: Predicate) -> Pruning | None:
+def _pruning(table: Table, store: Store, current: Snapshot, predicate: Predicate) -> Pruning | None:
     """Return what is left of a snapshot, or None if that is most of it."""
     if predicate == ALWAYS:
         return None
@@ -66,27 +66,25 @@ def _pruning(table: IcebergTable, store: Store, current: Snapshot, predicate: Pr
     return pruning if pruning.share_left() <= MOST else None
 
 
-def open_in_both(
-    spark: SparkSession, lake: Lake, name: TableName
-) -> tuple[IcebergTable, Store, PinnedTable | None]:
+def open_in_both(spark: SparkSession, lake: Lake, name: TableName) -> tuple[Table, Store, PinnedTable | None]:
     """Load a table as it is now, for Python and for Spark; None where Spark's catalog has other metadata."""
     if not has_jvm(spark):
         return *lake.open(name), None
     for _ in range(_ATTEMPTS):
         table, store = lake.open(name)
         pinned = pinned_table(spark, name)
-        if pinned.uuid != str(table.table.metadata.table_uuid):
+        if pinned.uuid != table.uuid:
             raise CatalogError(
                 f"{name} is another table in Spark than in Rookery: their catalogs share only the name",
                 hint="configure the catalog alike in both, or give one of them another name",
             )
-        if pinned.metadata_location == table.table.metadata_location:
+        if pinned.metadata_location == table.version:
             return table, store, pinned
     log.warning("%s is not pruned: Spark's catalog has other metadata of it", name)
     return table, store, None
 
 
-def _by_spark(spark: SparkSession, table: IcebergTable, asked: int | None) -> DataFrame:
+def _by_spark(spark: SparkSession, table: Table, asked: int | None) -> DataFrame:
     """Return all rows as Spark reads them: of the snapshot asked for, of its branch, or the newest ones."""
     if not has_jvm(spark):
         spark.catalog.refreshTable(str(table.name))

@@ -18,7 +18,7 @@ from rookery.api.table import table
 from rookery.model import CatalogError, RookeryError, TableName, quote_part
 from rookery.spark.live import check_session, has_jvm
 from rookery.tables import configured
-from rookery.tables.iceberg.java_errors import java_reason, refused_types
+from rookery.tables.java_errors import java_reason, refused_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -150,7 +150,7 @@ class _Tables:
         if name not in self._by_name:
             opened = self._open(name)
             if opened is not None:
-                key = (str(name).lower(), str(opened.table.table.metadata.table_uuid))
+                key = (str(name).lower(), opened.table.uuid)
                 opened = self._by_case.setdefault(key, opened)
             self._by_name[name] = opened
         return self._by_name[name]

@@ -30,7 +30,7 @@ from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.read.rows import read_table
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 from rookery.tables.iceberg.jvm import PinnedTable
 from rookery.values.canonical import from_rows, scale_of, unscaled_of
 from rookery.where.sql_text import predicate_of
@@ -44,7 +44,7 @@ _WORTH = 4  # times as large as what is read for its keys must be what those may
 class OpenTable:
     """A table at the one snapshot that a query reads of it, for Python and for Spark."""
 
-    table: IcebergTable
+    table: Table
     store: Store
     pinned: PinnedTable | None  # not where Spark's catalog has other metadata
 
@@ -58,7 +58,7 @@ class PlannedTable:
     """A table of a query: what must be true of its rows, and which files may hold such rows."""
 
     use: TableUse
-    table: IcebergTable
+    table: Table
     store: Store
     pinned: PinnedTable
     snapshot: Snapshot
@@ -148,7 +148,7 @@ def _plan_select(found: SelectTables, resolve: Resolve, zone: str) -> list[Plann
         known = resolve(use.parts)
         if known is not None:
             opened[id(use)] = known
-            use.columns = frozenset(column.name.lower() for column in known.table.schema().fields)
+            use.columns = frozenset(column.name.lower() for column in known.table.schema().columns)
     equalities = read_conditions(found)
     planned = {
         id(use): made

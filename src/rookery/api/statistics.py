@@ -29,8 +29,8 @@ from rookery.model import (
 )
 from rookery.sidecar import State, Store
 from rookery.sidecar.usable import from_best_state
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import translated
+from rookery.tables import Table
+from rookery.tables.java_errors import translated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -197,7 +197,7 @@ class AnalyzeReport(Report):
 
 
 def stats(
-    table: IcebergTable, store: Store, *, partition: str | None = None, snapshot: int | None = None
+    table: Table, store: Store, *, partition: str | None = None, snapshot: int | None = None
 ) -> StatsReport:
     """Return what is known of each column, for the table or for the partitions that are named."""
     name = str(table.name)
@@ -211,7 +211,7 @@ def stats(
 
 
 def _known(
-    table: IcebergTable, store: Store, snapshot: Snapshot, wanted: FileTest | None
+    table: Table, store: Store, snapshot: Snapshot, wanted: FileTest | None
 ) -> tuple[State | None, TableSummary]:
     """Return the best state whose parts can all be read, and what it says."""
     found = from_best_state(
@@ -238,7 +238,7 @@ def _stats_report(
     return StatsReport(name, snapshot.id, of, behind, partition, *counts, columns)
 
 
-def _summary(table: IcebergTable, store: Store, snapshot_id: int, state: State | None) -> TableSummary:
+def _summary(table: Table, store: Store, snapshot_id: int, state: State | None) -> TableSummary:
     snapshot = table.snapshot(snapshot_id)
     assert snapshot is not None
     return summarize(table, store, snapshot, state)

@@ -16,7 +16,7 @@ from rookery.maintain.runs.history import Tally
 from rookery.maintain.runs.metrics import render
 from rookery.maintain.status import TableStatus, table_status
 from rookery.model import Report, Sheet, TableName
-from rookery.tables.iceberg.java_errors import as_rookery
+from rookery.tables.java_errors import as_rookery
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,5 +86,5 @@ def status_of(
 ) -> TableStatus:
     """Return how one table stands."""
     table, store = lake.open(name)
-    policy = policies.policy_of(name, table.table.properties).policy
+    policy = policies.policy_of(name, table.properties).policy
     return table_status(table, store, policy, now=now, columns=columns)

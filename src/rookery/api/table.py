@@ -20,7 +20,7 @@ from rookery.maintain.policies.policy_file import find_policies
 from rookery.model import Snapshot, TableName, UsageError
 from rookery.read.rows import count_rows, make_request, read_table, result_schema
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +33,7 @@ class TableHandle:
     lake: Lake
     name: TableName
 
-    def load(self) -> tuple[IcebergTable, Store]:
+    def load(self) -> tuple[Table, Store]:
         """Load the table as it is now, and what is kept beside it."""
         return self.lake.open(self.name)
 

@@ -14,9 +14,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyiceberg.catalog import CatalogType
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
 from rookery.api.lake import ALL, Lake, is_pattern
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.choosing import PolicySet
@@ -32,10 +29,20 @@ from rookery.maintain.runs.recording import Record
 from rookery.maintain.runs.watch import Observed, Pace, TableGoneError, TableResult, Verdict, Watcher
 from rookery.maintain.status import table_status
 from rookery.maintain.steps.step import Subject, TableRun
-from rookery.model import CatalogError, MachineError, Report, RookeryError, Sheet, TableName, UsageError
+from rookery.model import (
+    CatalogError,
+    MachineError,
+    MissingTableError,
+    Report,
+    RookeryError,
+    Sheet,
+    TableName,
+    UsageError,
+)
 from rookery.model.report import counted
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
+from rookery.tables.iceberg.catalogs import SQL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -167,21 +174,19 @@ class LakeSite:
     def look(self, name: TableName) -> Observed:
         """Return a table with its policy and its status."""
         table, store = self._open(name)
-        policy = self._policies.policy_of(name, table.table.properties).policy
+        policy = self._policies.policy_of(name, table.properties).policy
         try:
             status = table_status(table, store, policy, now=self._clock())
         except Exception:
             self._open(name)  # says so if the table went while it was looked at
             raise
-        return Observed(name, str(table.table.metadata.table_uuid), policy, status)
+        return Observed(name, table.uuid, policy, status)
 
-    def _open(self, name: TableName) -> tuple[IcebergTable, Store]:
+    def _open(self, name: TableName) -> tuple[Table, Store]:
         try:
             return self._lake.open(name)
-        except UsageError as error:
-            if isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
-                raise TableGoneError(str(error)) from error
-            raise
+        except MissingTableError as error:
+            raise TableGoneError(str(error)) from error
 
     def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
         """Run the pipeline on a table."""
@@ -229,7 +234,7 @@ def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:
 
 def leases_of(lake: Lake, history: History) -> Leases:
     """The leases of a lake: in the catalog's own database if it has one, else beside the history."""
-    if lake.config.type is CatalogType.SQL:
+    if lake.config.type == SQL:
         return Leases(open_engine(lake.properties["uri"], own=False))
     return Leases(history.engine)
 

@@ -14,7 +14,6 @@ from rookery.collect.prepare import AnalyzePlan, differs, prepare
 from rookery.collect.progress import Progress, silent
 from rookery.collect.readable import (
     needs_engine,
-    not_loadable,
     unreadable,
     why_not_sketched,
     why_skipped,
@@ -25,8 +24,7 @@ from rookery.collect.statistics import is_registered, register, registrable
 from rookery.collect.task import Costs
 from rookery.model import Field
 from rookery.sidecar import State, Store
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.jvm import load_java_table
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +50,7 @@ class Outcome:
 
 def analyze(
     session: Callable[[], SparkSession],
-    table: IcebergTable,
+    table: Table,
     store: Store,
     choice: Choice = EVERYTHING,
     *,
@@ -77,15 +75,15 @@ def analyze(
     if not dry_run:
         if differs(work, wants):
             spark = session()
-            if not not_loadable(table):
-                load_java_table(spark, table.name)  # where a commit would fail, nothing need be read
+            if table.not_loadable is None:
+                table.check_loadable(spark)  # where a commit would fail, nothing need be read
             state, costs, rows_read = _collect(spark, table, store, work, wants, progress)
         assert state is not None
         something = any(registrable(table, snapshot, state).values())
         if (costs.files and something) or not is_registered(table, snapshot, state):
             register(session(), table, snapshot, state, store.io_properties)
             committed = True
-            store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
+            store.collect_garbage(table.uuid, table.snapshots.keys())
     return Outcome(
         state,
         snapshot.id,
@@ -100,7 +98,7 @@ def analyze(
     )
 
 
-def _skipped(table: IcebergTable, work: AnalyzePlan, not_sketched: Sequence[Field]) -> dict[str, str]:
+def _skipped(table: Table, work: AnalyzePlan, not_sketched: Sequence[Field]) -> dict[str, str]:
     found = {field.name: why_not_sketched(table, field) for field in not_sketched}
     unable = unreadable(table, work.snapshot)
     return found | {
@@ -110,7 +108,7 @@ def _skipped(table: IcebergTable, work: AnalyzePlan, not_sketched: Sequence[Fiel
     }
 
 
-def _not_in_rows(table: IcebergTable, work: AnalyzePlan) -> Set[int]:
+def _not_in_rows(table: Table, work: AnalyzePlan) -> Set[int]:
     """The columns that row statistics leave out: files with deletes are read for them by Spark."""
     unable = unreadable(table, work.snapshot)
     by_spark = bool(unable) and bool(needs_engine(work.live.decoded).any())
@@ -125,7 +123,7 @@ def _no_rows(asked: DistributionRequest, wants: DistributionRequest) -> dict[str
 
 def _collect(
     spark: SparkSession,
-    table: IcebergTable,
+    table: Table,
     store: Store,
     work: AnalyzePlan,
     wants: DistributionRequest,

@@ -19,13 +19,14 @@ from rookery.collect.physical import NeedsEngineError, PhysicalColumns
 from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.readable import needs_engine
 from rookery.io import SourceFile, TailSource, open_source
-from rookery.model import Field, TableName, quote_part
+from rookery.model import Field, quote_part
 from rookery.parquet import FIRST_READ, read_footer
 from rookery.sidecar import State
 from rookery.sketch.frequent import Frequent
 from rookery.sketch.quantiles import Quantiles
 from rookery.sketch.values import in_one_form, no_view
-from rookery.tables.iceberg.jvm import pinned_table
+from rookery.tables import Table
+from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -120,32 +121,40 @@ class DistributionSketches:
         return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
 
 
+@dataclass(frozen=True, slots=True)
+class RowsTask:
+    """A Parquet file whose rows are read."""
+
+    path: str
+    size: int
+    mapping: ColumnMapping = BY_FIELD_ID
+
+
 def read_rows(
-    files: Sequence[tuple[str, int]], wants: DistributionRequest, io_properties: Mapping[str, str]
+    files: Sequence[RowsTask], wants: DistributionRequest, io_properties: Mapping[str, str]
 ) -> DistributionSketches:
-    """Read rows of Parquet files (path and size)."""
+    """Read rows of Parquet files."""
     found = DistributionSketches.empty(wants)
-    for path, size in files:
+    for file in files:
         try:
-            _read_file(path, size, wants, io_properties, found)
+            _read_file(file, wants, io_properties, found)
         except NeedsEngineError:
-            found.needs_engine = (*found.needs_engine, path)
+            found.needs_engine = (*found.needs_engine, file.path)
     return found
 
 
 def _read_file(
-    path: str,
-    size: int,
+    task: RowsTask,
     wants: DistributionRequest,
     io_properties: Mapping[str, str],
     found: DistributionSketches,
 ) -> None:
-    with open_source(path, io_properties) as opened:
-        source = TailSource(opened, size, FIRST_READ)
-        physical = PhysicalColumns(read_footer(source, size).leaves)
+    with open_source(task.path, io_properties) as opened:
+        source = TailSource(opened, task.size, FIRST_READ)
+        physical = PhysicalColumns(task.mapping.with_ids(read_footer(source, task.size).leaves))
         leaves = [(column, physical.leaf(column)) for column in wants.fields]  # before any row is counted
         file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
-        for number in chosen_groups(path, file.num_row_groups, wants.sample):
+        for number in chosen_groups(task.path, file.num_row_groups, wants.sample):
             found.rows += file.metadata.row_group(number).num_rows
             for column, leaf in leaves:
                 if leaf is not None:
@@ -167,7 +176,7 @@ def chosen_groups(path: str, count: int, most: int) -> list[int]:
 
 def collect_rows(
     spark: SparkSession,
-    name: TableName,
+    table: Table,
     snapshot_id: int,
     files: pa.Table,
     wants: DistributionRequest,
@@ -180,12 +189,13 @@ def collect_rows(
     """
     by_engine = needs_engine(files)
     plain = files.filter(pa.array(~by_engine))
-    pairs = list(zip(plain["path"].to_pylist(), plain["size"].to_pylist(), strict=True))
-    found = _collect_plain(spark, pairs, wants, io_properties)
+    pairs = zip(plain["path"].to_pylist(), plain["size"].to_pylist(), strict=True)
+    parts = [RowsTask(path, size, table.column_mapping(path)) for path, size in pairs]
+    found = _collect_plain(spark, parts, wants, io_properties)
     staged = [*files.filter(pa.array(by_engine))["path"].to_pylist(), *found.needs_engine]
     if staged:
         with on_spark(spark):
-            frame = pinned_table(spark, name).staged(snapshot_id, staged, only)
+            frame = table.for_engine(spark).staged(snapshot_id, staged, only)
             if frame is not None:
                 roots = list(dict.fromkeys(column.parts[0] for column in wants.fields))
                 # PySpark trips over names with dots, so columns travel under numbers.
@@ -197,11 +207,11 @@ def collect_rows(
 
 def _collect_plain(
     spark: SparkSession,
-    files: Sequence[tuple[str, int]],
+    files: Sequence[RowsTask],
     wants: DistributionRequest,
     io_properties: Mapping[str, str],
 ) -> DistributionSketches:
-    if sum(size for _, size in files) <= LOCAL_BYTES:
+    if sum(file.size for file in files) <= LOCAL_BYTES:
         return read_rows(files, wants, io_properties)
     count = min(len(files), 2 * spark.sparkContext.defaultParallelism)
     shares = [files[number::count] for number in range(count)]
@@ -211,7 +221,7 @@ def _collect_plain(
 
 
 def _plain_mapper(
-    shares: Sequence[Sequence[tuple[str, int]]], wants: DistributionRequest, io_properties: Mapping[str, str]
+    shares: Sequence[Sequence[RowsTask]], wants: DistributionRequest, io_properties: Mapping[str, str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()

@@ -19,8 +19,7 @@ from rookery.model import Field, Snapshot, quote_part
 from rookery.sketch import InvertedThetaBuilder, ThetaSketch
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import add_arrow
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.jvm import pinned_table
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -35,7 +34,7 @@ _ARROW = pa.schema(
 
 
 def run_engine(
-    spark: SparkSession, table: IcebergTable, snapshot: Snapshot, group: Group, ordinals: Sequence[int]
+    spark: SparkSession, table: Table, snapshot: Snapshot, group: Group, ordinals: Sequence[int]
 ) -> Partial:
     """Sketch files of a group, by ordinal, through Iceberg's own reader."""
     by_path = ordinals_by_path(group, ordinals)
@@ -43,7 +42,7 @@ def run_engine(
     values = 0
     only = readable_only(table, snapshot)
     with on_spark(spark):
-        frame = pinned_table(spark, table.name).staged(snapshot.id, list(by_path), only)
+        frame = table.for_engine(spark).staged(snapshot.id, list(by_path), only)
         if frame is not None:
             roots = list(dict.fromkeys(root for column in group.fields for root in roots_of(column)))
             # Staged tables show no metadata columns, but Iceberg tells Spark which file it is reading.

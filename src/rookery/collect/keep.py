@@ -27,13 +27,13 @@ from rookery.sidecar import (
 )
 from rookery.sidecar.live import file_keys
 from rookery.sketch import MAX_THETA, ThetaSketch, union
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 log = logging.getLogger(__name__)
 
 
 def keep(
-    table: IcebergTable,
+    table: Table,
     store: Store,
     work: AnalyzePlan,
     written: Sequence[Written],
@@ -63,11 +63,11 @@ def keep(
     types = dict(work.state.header.types) if work.state is not None else {}
     types |= {field.id: field.type for field in work.fields}
     index = StateHeader(
-        str(table.table.metadata.table_uuid),
+        table.uuid,
         work.snapshot.id,
         work.snapshot.sequence_number,
         work.snapshot.timestamp_ms,
-        table.table.metadata.last_column_id,
+        table.last_column_id,
         tuple(segments_left),
         work.live.data_manifests,
         work.live.delete_manifests,
@@ -84,7 +84,7 @@ def keep(
     return store.publish(_limited(table, store, work, merge_tiers(store, state)))
 
 
-def _limited(table: IcebergTable, store: Store, work: AnalyzePlan, state: State) -> State:
+def _limited(table: Table, store: Store, work: AnalyzePlan, state: State) -> State:
     """Note the columns that have fewer values than their sketches estimate distinct ones."""
     if all(sketch.theta == MAX_THETA for sketch in state.thetas.values()):
         return state

@@ -23,7 +23,7 @@ from rookery.read.survivors import survivors
 from rookery.sidecar import Store
 from rookery.sidecar.live import live_files
 from rookery.sketch import InvertedThetaBuilder
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ _TASKS_PER_CORE = 2
 
 def run_own(
     spark: SparkSession,
-    table: IcebergTable,
+    table: Table,
     store: Store,
     snapshot: Snapshot,
     group: Group,
@@ -56,9 +56,7 @@ def run_own(
     return Partial(group.number, found, Costs(len(files), ways, values, read, 0))
 
 
-def _with_deletes(
-    table: IcebergTable, store: Store, snapshot: Snapshot, paths: Sequence[str]
-) -> list[FileRead]:
+def _with_deletes(table: Table, store: Store, snapshot: Snapshot, paths: Sequence[str]) -> list[FileRead]:
     files = FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
     wanted = pc.is_in(files.files["path"], value_set=pa.array(paths, pa.string()))
     keep = wanted.combine_chunks().to_numpy(zero_copy_only=False)

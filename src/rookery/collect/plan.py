@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from rookery.indexes import IndexKind
 from rookery.model import Field
 from rookery.sidecar import Index, State
 from rookery.sketch import MAX_FILES
+from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 
 # A core has one task, as starting one costs tens of milliseconds, but up to four where they are long; not
 # more, as each sends what it found of every column.
@@ -43,7 +44,8 @@ class FileTask:
     rows: int
     part: int = 0  # of a large file that several tasks share, the row groups of this remainder
     parts: int = 1
-    only_indexes: bool = False  # its distinct values are counted by Iceberg's own reader
+    only_indexes: bool = False  # its distinct values are counted by the engine's own reader
+    mapping: ColumnMapping = BY_FIELD_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +146,23 @@ def _usable(state: State, field: Field) -> bool:
     return state.header.types.get(field.id, field.type) == field.type
 
 
-def tasks(found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[int]]) -> list[Task]:
+def tasks(
+    found: Sequence[Group],
+    parallelism: int,
+    skip: Mapping[int, Sequence[int]],
+    mapping: Callable[[str], ColumnMapping] = lambda path: BY_FIELD_ID,
+) -> list[Task]:
     """Spread the groups' files over tasks of about equal bytes; a task stays within a group.
 
     *skip* are the ordinals, by group, of files whose values are read in another way; those of them that are
-    Parquet are read for indexes alone, which describe all that is in a file, deleted or not.
+    Parquet are read for indexes alone, which describe all that is in a file, deleted or not. *mapping* says
+    how the columns of a file are found.
     """
     total = sum(int(pc.sum(group.files["size"]).as_py()) for group in found) or 1
     share = max(min(total // parallelism, LONG_TASK_BYTES), total // (parallelism * TASKS_PER_CORE), 1)
     result: list[Task] = []
     for group in found:
-        pieces = _pieces(group, share, set(skip.get(group.number, ())))
+        pieces = _pieces(group, share, set(skip.get(group.number, ())), mapping)
         if not pieces:
             continue
         size = sum(piece.size // piece.parts for piece in pieces)
@@ -171,7 +179,9 @@ def tasks(found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[
     return result
 
 
-def _pieces(group: Group, share: int, passed_over: set[int]) -> list[FileTask]:
+def _pieces(
+    group: Group, share: int, passed_over: set[int], mapping: Callable[[str], ColumnMapping]
+) -> list[FileTask]:
     """The files to read, the largest first; one that exceeds a task's share comes in several pieces."""
     paths, sizes = group.files["path"].to_pylist(), group.files["size"].to_numpy()
     rows, formats = group.files["rows"].to_pylist(), group.files["format"].to_pylist()
@@ -181,10 +191,10 @@ def _pieces(group: Group, share: int, passed_over: set[int]) -> list[FileTask]:
         only_indexes = ordinal in passed_over
         if only_indexes and (not group.indexes or formats[ordinal] != "parquet" or other_text[ordinal]):
             continue
-        size = int(sizes[ordinal])
+        path, size = paths[ordinal], int(sizes[ordinal])
         parts = max(size // max(share, SPLIT_BYTES), 1)
         pieces += [
-            FileTask(ordinal, paths[ordinal], size, rows[ordinal], part, parts, only_indexes)
+            FileTask(ordinal, path, size, rows[ordinal], part, parts, only_indexes, mapping(path))
             for part in range(parts)
         ]
     return pieces

@@ -18,7 +18,7 @@ from rookery.sidecar import Declared, DistributionHeader, Index, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.sidecar.usable import from_best_state
 from rookery.sketch import MAX_THETA, K, ThetaSketch, union
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class AnalyzePlan:
 
 
 def prepare(
-    table: IcebergTable, store: Store, snapshot: Snapshot, fields: tuple[Field, ...], full: bool
+    table: Table, store: Store, snapshot: Snapshot, fields: tuple[Field, ...], full: bool
 ) -> AnalyzePlan:
     """Find the state to build upon, and what is missing from it.
 
     Whether it is built upon or not, what a state has declared (column groups, row statistics) stays declared.
     """
     declared: DistributionHeader | None = None
-    indexes = store.declared(str(table.table.metadata.table_uuid)).typed(table.fields(snapshot))
+    indexes = store.declared(table.uuid).typed(table.fields(snapshot))
 
     def build(state: State) -> AnalyzePlan | None:
         nonlocal fields, declared
@@ -82,7 +82,7 @@ def _columns_of(indexes: Sequence[Index], fields: Sequence[Field]) -> list[plan.
 
 
 def _build_upon(
-    table: IcebergTable,
+    table: Table,
     store: Store,
     snapshot: Snapshot,
     fields: tuple[Field, ...],

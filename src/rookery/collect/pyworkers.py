@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
 
 from rookery.model import MachineError, RookeryError
-from rookery.tables.iceberg.java_errors import CancelledError, failure_hint, java_reason, translate_java_error
+from rookery.tables.java_errors import CancelledError, failure_hint, java_reason, translate_java_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -27,6 +27,7 @@ from rookery.sketch import ThetaSketch
 from rookery.sketch.column_sets import add_joint
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import PlainValues, ValueConsumer, add_arrow, plain_values
+from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 
 PAGES = "pages"
 ARROW = "arrow"
@@ -73,6 +74,7 @@ def read_parquet(
     parts: int = 1,
     indexes: IndexConsumers = NO_INDEXES,
     rows: int | None = None,
+    mapping: ColumnMapping = BY_FIELD_ID,
 ) -> Reading:
     """Sketch the columns *fields* of a file; hashes at or above *thetas* (by field id) are of no use.
 
@@ -83,7 +85,7 @@ def read_parquet(
         source = TailSource(opened, size, FIRST_READ)
         footer = read_footer(source, size, rows)
         mine = range(part, len(footer.row_groups), parts)
-        physical = PhysicalColumns(footer.leaves)
+        physical = PhysicalColumns(mapping.with_ids(footer.leaves))
         sketches: dict[int, ThetaSketch] = {}
         chunks: Counter[str] = Counter()
         values = 0

@@ -14,14 +14,14 @@ from rookery.collect.prepare import AnalyzePlan
 from rookery.collect.readable import readable_only
 from rookery.sidecar import DistributionHeader, Store
 from rookery.sidecar.live import live_files
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def refresh_rows(
-    spark: SparkSession, table: IcebergTable, store: Store, work: AnalyzePlan, wants: DistributionRequest
+    spark: SparkSession, table: Table, store: Store, work: AnalyzePlan, wants: DistributionRequest
 ) -> tuple[DistributionHeader | None, DistributionSketches, int]:
     """Return the row statistics of the snapshot: what they describe, the sketches, and the rows read now."""
     if not wants.fields:
@@ -33,7 +33,7 @@ def refresh_rows(
         anew = True
     files = _all_files(table, work) if anew else _new_files(work)
     only = readable_only(table, work.snapshot)
-    found = collect_rows(spark, table.name, work.snapshot.id, files, wants, store.io_properties, only)
+    found = collect_rows(spark, table, work.snapshot.id, files, wants, store.io_properties, only)
     if anew or work.state is None or before is None:
         return _index(wants, found.rows, 0), found, found.rows
     known = DistributionSketches(dict(work.state.quantiles), dict(work.state.frequent), before.rows_seen)
@@ -63,7 +63,7 @@ def _rows_gone(work: AnalyzePlan) -> int:
     return int(pc.sum(gone["rows"].take(pa.array(first))).as_py() or 0)
 
 
-def _all_files(table: IcebergTable, work: AnalyzePlan) -> pa.Table:
+def _all_files(table: Table, work: AnalyzePlan) -> pa.Table:
     if work.live.decoded_all:
         return work.live.decoded
     return live_files(table, work.snapshot, None, decode_all=True).decoded

@@ -20,7 +20,7 @@ from rookery.sidecar import Contents, SegmentEntry, Store, ZoneMap, write_segmen
 from rookery.sidecar.checksums import footer_checksum
 from rookery.sidecar.state import NO_COLUMN_IS_YOUNGER
 from rookery.sketch import ThetaSketch
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,11 +36,12 @@ class Written:
 
 
 def write_groups(
-    spark: SparkSession, table: IcebergTable, store: Store, work: AnalyzePlan, progress: Progress
+    spark: SparkSession, table: Table, store: Store, work: AnalyzePlan, progress: Progress
 ) -> list[Written]:
     """Read the groups; of each, only what concerns the whole table is held on to."""
     planned = {group.number: np.flatnonzero(needs_engine(group.files)).tolist() for group in work.groups}
-    tasks = plan.tasks(work.groups, spark.sparkContext.defaultParallelism, skip=planned)
+    cores = spark.sparkContext.defaultParallelism
+    tasks = plan.tasks(work.groups, cores, planned, table.column_mapping)
     shared = {(task.group, file.ordinal) for task in tasks for file in task.files if file.parts > 1}
     written: dict[int, Written] = {}
 
@@ -53,7 +54,7 @@ def write_groups(
         # Whether files that were not understood here have field ids is not known: a column to come may be in
         # them by its name.
         understood = bool(parts) and not by_engine
-        last_id = max(table.table.metadata.last_column_id, whole.highest_id)
+        last_id = max(table.last_column_id, whole.highest_id)
         last_id = last_id if understood else NO_COLUMN_IS_YOUNGER
         in_parts = {ordinal for number, ordinal in shared if number == group.number}
         written[group.number] = _write(store, work, group, whole, in_parts, last_id)
@@ -68,7 +69,7 @@ def write_groups(
 
 def _by_engine(
     spark: SparkSession,
-    table: IcebergTable,
+    table: Table,
     store: Store,
     work: AnalyzePlan,
     group: plan.Group,

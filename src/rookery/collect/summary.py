@@ -20,8 +20,7 @@ from rookery.model.type_names import SKETCHED, base_type
 from rookery.sidecar import State, Store, ZoneMap
 from rookery.sidecar.live import Live, live_files
 from rookery.sketch import ThetaSketch, union
-from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
-from rookery.tables.iceberg.files import IDENTITY, identities
+from rookery.tables import FILE_SCHEMA, IDENTITY, Table, identities
 
 FileTest = Callable[[pa.Table], NDArray[np.bool_]]
 """Which of these files (rows of a zone map) count."""
@@ -88,7 +87,7 @@ class Known:
 
 
 def summarize(
-    table: IcebergTable, store: Store, snapshot: Snapshot, state: State | None, wanted: FileTest | None = None
+    table: Table, store: Store, snapshot: Snapshot, state: State | None, wanted: FileTest | None = None
 ) -> TableSummary:
     """Sum up a snapshot from *state* and the manifests that it has not seen; no data is read."""
     live = live_files(table, snapshot, state, decode_all=False)

@@ -77,6 +77,7 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
                 file.parts,
                 consumers,
                 file.rows,
+                file.mapping,
             )
         except NeedsEngineError:
             if not file.only_indexes:

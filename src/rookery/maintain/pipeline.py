@@ -36,7 +36,7 @@ from rookery.maintain.steps.step import (
 from rookery.maintain.survey import Survey, survey
 from rookery.model import RookeryError, UsageError
 from rookery.model.retry import pauses
-from rookery.tables.iceberg.java_errors import CancelledError, ConflictError, as_rookery
+from rookery.tables.java_errors import CancelledError, ConflictError, as_rookery
 
 log = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ def _measured(step: Step, look: TableView) -> Mapping[str, float]:
 
 
 def _small_files(look: TableView) -> float:
-    right = sizes_of(look.survey.table.table.properties, look.policy)
+    right = sizes_of(look.survey.table.properties, look.policy)
     return float((look.survey.numbers("size") < right.small).sum())
 
 

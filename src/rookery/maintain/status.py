@@ -23,7 +23,7 @@ from rookery.maintain.steps.expire import expirable
 from rookery.maintain.steps.step import Subject, TableView, no_spark
 from rookery.maintain.survey import Survey, survey
 from rookery.sidecar import Index, Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class TableStatus:
 
 
 def table_status(
-    table: IcebergTable, store: Store, policy: Policy, *, now: float, columns: bool = False
+    table: Table, store: Store, policy: Policy, *, now: float, columns: bool = False
 ) -> TableStatus:
     """Return a table's status; with *columns*, of each column and index too. No data is read."""
     seen = survey(table, store)

@@ -35,6 +35,10 @@ class StorageError(RookeryError, OSError):
     """A file cannot be found, read or written."""
 
 
+class MissingTableError(UsageError):
+    """There is no table of that name."""
+
+
 class MissingFileError(StorageError, FileNotFoundError):
     """The store answers, and says that there is no such file."""
 

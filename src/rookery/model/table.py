@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +40,5 @@ class Snapshot:
     schema_id: int | None
     operation: str | None
     pinned: bool = False  # asked for by its id: it is read with the columns that it had
+    # What the writer says of it, numbers as text.
+    summary: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)

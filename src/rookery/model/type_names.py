@@ -28,6 +28,8 @@ SKETCHED = frozenset(
 
 # As a whole: a type of which only the beginning is known is another type.
 _PARAMETRIC = re.compile(r"(decimal)\(\d+,\s*\d+\)|(fixed)\[\d+\]|(joint)\(.*\)", re.ASCII)
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)", re.ASCII)
+_FIXED = re.compile(r"fixed\[(\d+)\]", re.ASCII)
 
 
 def base_type(type_name: str) -> str:
@@ -38,3 +40,23 @@ def base_type(type_name: str) -> str:
     """
     match = _PARAMETRIC.fullmatch(type_name)
     return str(match[match.lastindex]) if match and match.lastindex else type_name
+
+
+def precision_and_scale(type_name: str) -> tuple[int, int] | None:
+    """Return how many digits a decimal has, and how many of them after the point; None of other types.
+
+    >>> precision_and_scale("decimal(12, 2)"), precision_and_scale("long")
+    ((12, 2), None)
+    """
+    match = _DECIMAL.fullmatch(type_name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def fixed_length(type_name: str) -> int | None:
+    """Return how many bytes values of a fixed length have; None of other types.
+
+    >>> fixed_length("fixed[16]"), fixed_length("binary")
+    (16, None)
+    """
+    match = _FIXED.fullmatch(type_name)
+    return int(match[1]) if match else None

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyiceberg.transforms import IdentityTransform
 
 from rookery.model.text import proven_text
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.prune.by_partition import useful_columns
 from rookery.prune.partitions import PartitionColumn, test_partitions
+from rookery.tables.files import FieldSummary
+from rookery.tables.partitioning import TransformKind
 from rookery.values.canonical import bound_from_bytes, is_float
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
     manifests = pruning.files.live.manifests
     keep = np.ones(len(manifests), bool)
     for spec_id, columns in useful_columns(pruning).items():
-        mine = [number for number, found in enumerate(manifests) if found.partition_spec_id == spec_id]
+        mine = [number for number, found in enumerate(manifests) if found.spec_id == spec_id]
 
         def bounds(column: PartitionColumn, mine: list[int] = mine) -> Bounds:
             return _bounds(column, [manifests[number].partitions for number in mine])
@@ -36,10 +38,10 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
     return keep[pruning.files.manifests], note
 
 
-def _bounds(column: PartitionColumn, summaries: list) -> Bounds:  # type: ignore[type-arg]
+def _bounds(column: PartitionColumn, summaries: Sequence[Sequence[FieldSummary]]) -> Bounds:
     """What the summaries of some manifests say of a partition field."""
     kind = column.field.type
-    found = [parts[column.place] if column.place < len(parts or ()) else None for parts in summaries]
+    found = [parts[column.place] if column.place < len(parts) else None for parts in summaries]
     lower = pa.array([part.lower if part else None for part in found], pa.binary())
     upper = pa.array([part.upper if part else None for part in found], pa.binary())
     unknown = np.full(len(found), UNKNOWN, np.int64)
@@ -48,6 +50,6 @@ def _bounds(column: PartitionColumn, summaries: list) -> Bounds:  # type: ignore
         [0 if not is_float(kind) or (part and part.contains_nan is False) else UNKNOWN for part in found],
         np.int64,
     )
-    if kind == "string" and not isinstance(column.transform, IdentityTransform):
+    if kind == "string" and column.transform.kind is not TransformKind.IDENTITY:
         lower, upper = proven_text(lower, upper, pa.array(np.zeros(len(found), bool)))
     return Bounds(bound_from_bytes(kind, lower), bound_from_bytes(kind, upper), unknown, nulls, nans)

@@ -18,7 +18,7 @@ from rookery.indexes.view import SegmentRows
 from rookery.model import ALWAYS, NEVER, Predicate, Snapshot, opaque_parts
 from rookery.prune import by_bounds, by_manifest, by_partition, by_theta
 from rookery.prune.fileset import FileSet
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class StageReport:
 class Pruning:
     """A predicate on its way through the cascade."""
 
-    table: IcebergTable
+    table: Table
     snapshot: Snapshot
     files: FileSet
     predicate: Predicate
@@ -84,7 +84,7 @@ CASCADE: tuple[tuple[str, Stage], ...] = (
 """Those of indexes follow, in the order of the registry."""
 
 
-def prune(table: IcebergTable, snapshot: Snapshot, files: FileSet, predicate: Predicate) -> Pruning:
+def prune(table: Table, snapshot: Snapshot, files: FileSet, predicate: Predicate) -> Pruning:
     """Send a predicate through the cascade."""
     pruning = Pruning(table, snapshot, files, predicate, np.ones(len(files), bool))
     indexes = ((kind.stage, kind.prune) for kind in KINDS.values())

@@ -20,7 +20,7 @@ from rookery.sidecar import Index, Segment, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.sidecar.state import read_state
 from rookery.sidecar.zone_map import FILE_COLUMNS, ZoneMap, column_of, proven
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 from rookery.values.canonical import bound_from_bytes, is_float
 
 log = logging.getLogger(__name__)
@@ -209,12 +209,12 @@ def _taken(table: pa.Table, places: NDArray[np.int64]) -> pa.Table:
     return table.take(pa.array(places))
 
 
-def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
+def file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
     """Return the live files of a snapshot, by the best state that can be read, or by manifests alone."""
     ancestors = [ancestor.id for ancestor in table.ancestors(snapshot)]
     notes: list[str] = []
     for name, state in _states(table, store, ancestors, notes):
-        if state.header.table_uuid != str(table.table.metadata.table_uuid):
+        if state.header.table_uuid != table.uuid:
             continue
         key = ("file set", store.path(name), snapshot.id)
 
@@ -231,7 +231,7 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
             log.warning("a state is skipped, the next analyze replaces it: %s", error)
             notes.append(f"a state is skipped: {error}")
     found = store.cache.get(
-        ("file set", table.location, str(table.table.metadata.table_uuid), snapshot.id),
+        ("file set", table.location, table.uuid, snapshot.id),
         lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True)),
         nbytes_of,
     )
@@ -240,7 +240,7 @@ def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
 
 
 def _states(
-    table: IcebergTable, store: Store, ancestors: Sequence[int], notes: list[str]
+    table: Table, store: Store, ancestors: Sequence[int], notes: list[str]
 ) -> Iterator[tuple[str, State]]:
     """The readable states, best first; those read before are cached."""
     try:
@@ -261,17 +261,17 @@ def _states(
             notes.append(f"a state is skipped: {error}")
 
 
-def _listing(table: IcebergTable, store: Store) -> Mapping[str, int]:
+def _listing(table: Table, store: Store) -> Mapping[str, int]:
     """What lies beside the table: listed once for a version of its metadata, and again after a while.
 
     A state that another process writes without a commit is seen when the while is over; until then the table
     is read by an older one, which is slower but never wrong.
     """
-    if not table.table.metadata_location:
+    if table.version is None:
         return store.listing()
     return store.cache.get(_listing_key(table, store), store.listing, lambda names: _NAME_BYTES * len(names))
 
 
-def _listing_key(table: IcebergTable, store: Store) -> tuple[str, str, str, int, int]:
+def _listing_key(table: Table, store: Store) -> tuple[str, str, str | None, int, int]:
     period = int(time.time() // _LISTING_SECONDS)
-    return "listing", store.location, table.table.metadata_location, store.changes, period
+    return "listing", store.location, table.version, store.changes, period

@@ -33,6 +33,7 @@ from rookery.parquet.pages import read_chunk
 from rookery.prune.bounds import UNKNOWN, Bounds, might_match
 from rookery.sketch.bloom import block_of, masks_of
 from rookery.sketch.value_hashes import bloom_hashes, plain_bytes
+from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 from rookery.values.canonical import SUPPORTED, bound_from_bytes, form_of, is_float
 from rookery.values.evaluate import evaluate
 
@@ -59,6 +60,7 @@ class StoredFile:
     size: int
     rows: int
     replaced: frozenset[int] = frozenset()  # columns, by field id, whose values stand in the partition
+    mapping: ColumnMapping = BY_FIELD_ID
 
 
 @dataclass(slots=True)
@@ -95,7 +97,8 @@ def row_groups(
     Of columns that are *answered* (by field id) an index has said that the file may hold the values.
     """
     footer = open_footer(source, file, cache)
-    leaves = {leaf.field_id: leaf for leaf in footer.leaves if leaf.field_id is not None}
+    found = file.mapping.with_ids(footer.leaves)
+    leaves = {leaf.field_id: leaf for leaf in found if leaf.field_id is not None}
     counting = {number: leaf for number, leaf in leaves.items() if number not in file.replaced}
     everything = [Group(number) for number in range(len(footer.row_groups))]
     inside = Inside(file, footer, counting, everything, cache)

@@ -15,15 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyiceberg.partitioning import PartitionSpec
-from pyiceberg.transforms import (
-    BucketTransform,
-    IdentityTransform,
-    TimeTransform,
-    Transform,
-    TruncateTransform,
-)
-from pyiceberg.types import IcebergType, PrimitiveType
 
 from rookery.model import (
     ALWAYS,
@@ -43,6 +34,7 @@ from rookery.model import (
 from rookery.model.text import proven_text
 from rookery.model.type_names import base_type
 from rookery.prune.bounds import Bounds, might_match
+from rookery.tables.partitioning import PartitionField, Transform, TransformKind
 from rookery.values.canonical import MOST_DIGITS, SUPPORTED, decimal_of, form_of, scale_of, unscaled_of
 from rookery.values.evaluate import evaluate
 
@@ -56,27 +48,24 @@ class PartitionColumn:
 
     place: int
     source_id: int
-    transform: Transform[Any, Any]
-    source_type: IcebergType
+    transform: Transform
+    source_type: str
     field: Field  # of the value
 
 
-def partition_columns(spec: PartitionSpec, types: Mapping[int, IcebergType]) -> list[PartitionColumn]:
+def partition_columns(spec: Sequence[PartitionField], types: Mapping[int, str]) -> list[PartitionColumn]:
     """Return the fields of a spec that can prove something; *types* are those of the source columns."""
     found = []
-    for place, part in enumerate(spec.fields):
+    for place, part in enumerate(spec):
         kind = types.get(part.source_id)
         transform = part.transform
-        understood = isinstance(
-            transform, IdentityTransform | BucketTransform | TruncateTransform | TimeTransform
-        )
-        if kind is None or not understood or not isinstance(kind, PrimitiveType):
-            continue  # void, transforms of the future, columns that are gone
-        if base_type(str(kind)) not in SUPPORTED:
-            continue  # types of the future
-        result = "int" if isinstance(transform, TimeTransform) else str(transform.result_type(kind))
+        if kind is None or transform.kind is TransformKind.OTHER:
+            continue  # columns that are gone, transforms of which nothing follows
+        if base_type(kind) not in SUPPORTED:
+            continue  # nested columns, types of the future
+        result = transform.result_type(kind)
         if base_type(result) in SUPPORTED:
-            value = Field(part.field_id, part.name, result)
+            value = Field(part.id, part.name, result)
             found.append(PartitionColumn(place, part.source_id, transform, kind, value))
     return found
 
@@ -101,7 +90,7 @@ def _bounds(column: PartitionColumn, values: pa.Array) -> Bounds:
     """What is known of the rows of each partition; those of an identity have its value in Iceberg."""
     kind = column.field.type
     found = Bounds.of_values(kind, values)
-    if kind != "string" or isinstance(column.transform, IdentityTransform):
+    if kind != "string" or column.transform.kind is TransformKind.IDENTITY:
         return found
     lower, upper = proven_text(values, values, pa.array(np.ones(len(values), bool)))
     return replace(found, lower=lower, upper=upper)
@@ -144,8 +133,7 @@ def in_form(kind: str, values: Sequence[Any]) -> pa.Array:
 
 def projected(leaf: Leaf, column: PartitionColumn) -> Predicate:
     """Return what is true of a partition's value if the leaf may be true of a row."""
-    transform = column.transform
-    if isinstance(transform, IdentityTransform):
+    if column.transform.kind is TransformKind.IDENTITY:
         return replace(leaf, field=column.field) if leaf.field.type == column.field.type else ALWAYS
     if isinstance(leaf, IsNull):
         return IsNull(column.field, leaf.negated)
@@ -159,7 +147,7 @@ def projected(leaf: Leaf, column: PartitionColumn) -> Predicate:
         return any_of(*(_equal(value, column) for value in leaf.values))
     if leaf.op is Op.EQ:
         return _equal(leaf.value, column)
-    if leaf.op is Op.NE or isinstance(transform, BucketTransform):
+    if leaf.op is Op.NE or column.transform.kind is TransformKind.BUCKET:
         return IsNull(column.field, negated=True)
     return _ordered(leaf, column)
 
@@ -168,7 +156,7 @@ def _equal(value: Value, column: PartitionColumn) -> Predicate:
     seen = transformed(value, column)
     if _wraps(value, seen, column):
         return IsNull(column.field, negated=True)
-    if isinstance(column.transform, TimeTransform) and int(seen) < 0:
+    if column.transform.kind is TransformKind.TIME and int(seen) < 0:
         return In(column.field, (seen, int(seen) + 1))
     return Compare(column.field, Op.EQ, seen)
 
@@ -179,9 +167,9 @@ def _ordered(leaf: Compare, column: PartitionColumn) -> Predicate:
     op = _LOOSE.get(leaf.op, leaf.op)
     if _wraps(leaf.value, seen, column):
         return IsNull(column.field, negated=True)
-    if isinstance(column.transform, TimeTransform) and op is Op.LE and int(seen) < 0:
+    if column.transform.kind is TransformKind.TIME and op is Op.LE and int(seen) < 0:
         seen = int(seen) + 1
-    if isinstance(column.transform, TruncateTransform) and op is Op.LE:
+    if column.transform.kind is TransformKind.TRUNCATE and op is Op.LE:
         return any_of(Compare(column.field, op, seen), *_wrapped(column, column.transform.width))
     return Compare(column.field, op, seen)
 
@@ -192,7 +180,7 @@ def _wraps(value: Value, seen: Value, column: PartitionColumn) -> bool:
     Numbers that were int when they were written wrap as int.
     """
     kind = base_type(column.field.type)
-    if not isinstance(column.transform, TruncateTransform) or kind not in ("int", "long", "decimal"):
+    if column.transform.kind is not TransformKind.TRUNCATE or kind not in ("int", "long", "decimal"):
         return False
     if kind == "decimal":
         return bool(abs(int(seen)) >= 10**MOST_DIGITS)
@@ -211,7 +199,7 @@ def _wrapped(column: PartitionColumn, width: int) -> list[Predicate]:
 
 
 def _prefix(leaf: Like, column: PartitionColumn) -> Predicate:
-    if leaf.negated or not isinstance(column.transform, TruncateTransform) or not leaf.prefix:
+    if leaf.negated or column.transform.kind is not TransformKind.TRUNCATE or not leaf.prefix:
         return IsNull(column.field, negated=True)
     width = column.transform.width
     if len(leaf.prefix) < width:
@@ -221,11 +209,11 @@ def _prefix(leaf: Like, column: PartitionColumn) -> Predicate:
 
 def transformed(value: Value, column: PartitionColumn) -> Value:
     """Apply a transform to a value in its column's form; what comes is in the form of the result."""
-    kind = str(column.source_type)
+    kind = column.source_type
     given: Any = value
     if base_type(kind) == "decimal":
         given = decimal_of(int(value), scale_of(kind))
-    seen = column.transform.transform(column.source_type)(given)
+    seen = column.transform.apply(given, kind)
     if isinstance(seen, Decimal):
         return unscaled_of(seen, scale_of(kind))
     assert seen is not None  # only null becomes null

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pyiceberg.schema import Schema
 
 from rookery.io import open_source, shown
 from rookery.model import Place, StorageError
+from rookery.model.schema import Schema
 from rookery.parquet.layout import damaged
 from rookery.puffin import DeletionVector, open_puffin
 from rookery.read.types import arrow_type, cast
+from rookery.tables.files import EQUALITY_DELETES, POSITION_DELETES
 
-_POSITION, _EQUALITY = 1, 2
 _PATH_ID, _POS_ID = 2147483546, 2147483545
 _FIELD_ID = b"PARQUET:field_id"
 
@@ -54,8 +54,8 @@ class DeleteReader:
 
     def deleted(self, path: str, rows: Sequence[Mapping[str, Any]]) -> Deleted:
         """Return what the delete files *rows*, as manifests list them, delete of a data file."""
-        positions = [self._deleted_positions(path, row) for row in rows if row["content"] == _POSITION]
-        equality = [self._equality_delete(row) for row in rows if row["content"] == _EQUALITY]
+        positions = [self._deleted_positions(path, row) for row in rows if row["content"] == POSITION_DELETES]
+        equality = [self._equality_delete(row) for row in rows if row["content"] == EQUALITY_DELETES]
         joined = np.unique(np.concatenate(positions)) if positions else NOTHING.positions
         return Deleted(joined, tuple(equality))
 
@@ -110,15 +110,11 @@ class DeleteReader:
                     f"{shown(row['path'])} lacks the field {number}", hint="use table.scan(spark, …)"
                 )
             array = table.column(places[number])
-            known = self._schema.find_field(number) if number in _ids(self._schema) else None
-            kind = arrow_type(known.field_type) if known is not None else None
+            known = self._schema.by_id.get(number)
+            kind = arrow_type(known.type) if known is not None else None
             arrays.append(cast(array, kind) if kind is not None else array.combine_chunks())
             names.append(str(number))
         return pa.table(arrays, names=names)
-
-
-def _ids(schema: Schema) -> frozenset[int]:
-    return frozenset(schema.field_ids)
 
 
 def matches(delete: EqualityDelete, columns: Sequence[pa.Array]) -> NDArray[np.bool_]:

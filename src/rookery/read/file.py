@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField, PrimitiveType
 
 from rookery.io import Source, TailSource, open_source, shown
 from rookery.model import Field, Predicate, StorageError, leaves_of
 from rookery.model.cache import Cache
+from rookery.model.schema import Column, Primitive, Schema, walk
 from rookery.parquet import FIRST_READ, read_columns, read_row_group
 from rookery.parquet import Leaf as ParquetLeaf
 from rookery.prune.parquet_pruning import Group, Inside, StoredFile, page_indexes, pages, row_groups
@@ -31,7 +30,7 @@ class Request:
     """What is asked of every file: rows, and columns of them."""
 
     predicate: Predicate
-    columns: tuple[NestedField, ...]
+    columns: tuple[Column, ...]
     schema: Schema
     fields: Mapping[int, Field]  # every leaf column by id
     io_properties: Mapping[str, str]
@@ -156,16 +155,16 @@ class GroupReading:
 
     def table(self, rows: NDArray[np.int64]) -> pa.Table:
         """Return the columns asked for, in these rows."""
-        flat = [column for column in self._request.columns if isinstance(column.field_type, PrimitiveType)]
+        flat = [column for column in self._request.columns if isinstance(column.type, Primitive)]
         values = dict(
             zip(
-                (column.field_id for column in flat),
-                self._leaf_values([column.field_id for column in flat], rows, typed=True),
+                (column.id for column in flat),
+                self._leaf_values([column.id for column in flat], rows, typed=True),
                 strict=True,
             )
         )
         arrays = [
-            values[column.field_id] if column.field_id in values else self._nested(column, rows)
+            values[column.id] if column.id in values else self._nested(column, rows)
             for column in self._request.columns
         ]
         return pa.table(arrays, names=[column.name for column in self._request.columns])
@@ -194,7 +193,7 @@ class GroupReading:
         return found
 
     def _arrow_type(self, column: Field) -> pa.DataType:
-        found = arrow_type(self._request.schema.find_type(column.id))
+        found = arrow_type(self._request.schema.by_id[column.id].type)
         if found is None:  # deletes by such a column, as columns to read are looked at before
             raise StorageError(
                 f"'{column.name}' has a type that is not read here: {column.type}",
@@ -226,22 +225,23 @@ class GroupReading:
             return constant(None, target, len(rows))
         if field_id in self._file.constants:
             return constant(self._file.constants[field_id], target, len(rows))
-        default = self._request.schema.find_field(field_id).initial_default
+        default = self._request.schema.by_id[field_id].initial_default
         if default is None or not known.nested:
             return constant(default, target, len(rows))
-        (root,) = (field for field in self._request.schema.fields if field.name == known.parts[0])
+        (root,) = (each for each in self._request.schema.columns if each.name == known.parts[0])
         found = self._nested(root, rows)
         for name in known.parts[1:]:  # where a struct is null, its fields are null, not their defaults
             found = found.flatten()[found.type.get_field_index(name)]
         return found
 
-    def _nested(self, column: NestedField, rows: NDArray[np.int64]) -> pa.Array:
+    def _nested(self, column: Column, rows: NDArray[np.int64]) -> pa.Array:
         """A struct, list or map: its row group is read whole, and brought into the table's schema by ids."""
-        mine = [leaf for leaf in self._inside.footer.leaves if leaf.field_id in _leaf_ids(column)]
-        target = arrow_type(column.field_type)
+        leaves = self._file.stored.mapping.with_ids(self._inside.footer.leaves)
+        mine = [leaf for leaf in leaves if leaf.field_id in _leaf_ids(column)]
+        target = arrow_type(column.type)
         if target is None:
             raise StorageError(
-                f"'{column.name}' has a type that is not read here: {column.field_type}",
+                f"'{column.name}' has a type that is not read here: {column.type}",
                 hint="leave the column out, or use table.scan(spark, …)",
             )
         if not mine:
@@ -249,11 +249,11 @@ class GroupReading:
         table = read_row_group(self._source, self._group.number, [mine[0].path[0]])
         stored = table.column(0).type
         taken = table.take(pa.array(rows)).column(0).combine_chunks()
-        return project(taken, stored, column.field_type)
+        return project(taken, stored, column.type, self._file.stored.mapping)
 
 
-def _leaf_ids(column: NestedField) -> frozenset[int]:
-    return frozenset(Schema(column).field_ids)
+def _leaf_ids(column: Column) -> frozenset[int]:
+    return frozenset(part.id for part in walk((column,)))
 
 
 def _promoted(kind: str, found: pa.DataType) -> bool:

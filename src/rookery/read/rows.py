@@ -9,9 +9,9 @@ from functools import cache, partial
 from typing import TypeVar
 
 import pyarrow as pa
-from pyiceberg.types import NestedField
 
 from rookery.model import ALWAYS, Predicate, Snapshot, UsageError, column_named, opaque_parts
+from rookery.model.schema import Column
 from rookery.prune.by_bounds import sure_files
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
@@ -19,7 +19,7 @@ from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_fil
 from rookery.read.survivors import attached_deletes, survivors
 from rookery.read.types import arrow_field
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 from rookery.values.row_filter import not_exact
 
 _WORKERS = 8
@@ -38,7 +38,7 @@ class Result:
 
 
 def read_table(
-    table: IcebergTable,
+    table: Table,
     store: Store,
     snapshot: Snapshot,
     predicate: Predicate,
@@ -64,7 +64,7 @@ def read_table(
 
 
 def count_rows(
-    table: IcebergTable, store: Store, snapshot: Snapshot, predicate: Predicate
+    table: Table, store: Store, snapshot: Snapshot, predicate: Predicate
 ) -> tuple[int, Pruning, ReadCosts]:
     """Return how many rows match: by indexes and metadata where they decide, by reading the other files."""
     request = make_request(table, store, snapshot, predicate, ())
@@ -81,7 +81,7 @@ def _known_counts(pruning: Pruning) -> int:
     That of a file with deletes is not: indexes and metadata count rows that are there no more. Nor is any
     where columns are found by name: a name may be another column's than when the file was described.
     """
-    if pruning.predicate != ALWAYS and pruning.table.table.name_mapping() is not None:
+    if pruning.predicate != ALWAYS and pruning.table.maps_names:
         return 0
     numbers = pruning.numbers
     attached = attached_deletes(pruning, pruning.files.files.take(numbers))
@@ -102,42 +102,42 @@ def _known_counts(pruning: Pruning) -> int:
 
 
 def make_request(
-    table: IcebergTable, store: Store, snapshot: Snapshot, predicate: Predicate, columns: Sequence[str] | None
+    table: Table, store: Store, snapshot: Snapshot, predicate: Predicate, columns: Sequence[str] | None
 ) -> Request:
     """Check what is asked for: every column is there, and every part of the predicate can be decided."""
     for part in opaque_parts(predicate):
         raise not_exact(part)
     schema = table.schema(snapshot)
-    chosen = tuple(schema.fields) if columns is None else _chosen(schema.fields, columns)
+    chosen = schema.columns if columns is None else _chosen(schema.columns, columns)
     fields = {found.id: found for found in table.fields(snapshot)}
     return Request(predicate, chosen, schema, fields, store.io_properties, store.cache)
 
 
-def _chosen(fields: Sequence[NestedField], names: Sequence[str]) -> tuple[NestedField, ...]:
+def _chosen(fields: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
     chosen = tuple(column_named(fields, name) for name in names)
     seen: set[int] = set()
     for column in chosen:
-        if column.field_id in seen:
+        if column.id in seen:
             raise UsageError(f"the column '{column.name}' is named twice", hint="name each column once")
-        seen.add(column.field_id)
+        seen.add(column.id)
     return chosen
 
 
-def result_schema(columns: Sequence[NestedField]) -> pa.Schema:
+def result_schema(columns: Sequence[Column]) -> pa.Schema:
     """Return the columns in Arrow."""
     found = []
     for column in columns:
         arrow = arrow_field(column)
         if arrow is None:
             raise UsageError(
-                f"'{column.name}' has a type that is not read here: {column.field_type}",
+                f"'{column.name}' has a type that is not read here: {column.type}",
                 hint=_others(columns),
             )
         found.append(arrow)
     return pa.schema(found)
 
 
-def _others(columns: Sequence[NestedField]) -> str:
+def _others(columns: Sequence[Column]) -> str:
     names = [column.name for column in columns if arrow_field(column) is not None]
     listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     return f"name only columns that are read ({listed or 'none of these'}), or use table.scan(spark, …)"

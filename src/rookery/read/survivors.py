@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
-from pyiceberg.transforms import IdentityTransform
 
 from rookery.indexes import KINDS
 from rookery.model import leaves_of, wanted_values
@@ -19,9 +19,8 @@ from rookery.prune.parquet_pruning import StoredFile
 from rookery.prune.partitions import in_form
 from rookery.read.deletes import NOTHING, DeleteReader
 from rookery.read.file import FileRead
-from rookery.tables.iceberg import IcebergTable, read_files
-from rookery.tables.iceberg.deletes import deletes_by_file
-from rookery.tables.iceberg.files import identities
+from rookery.tables import Table, identities
+from rookery.tables.partitioning import TransformKind
 
 
 def survivors(
@@ -41,7 +40,11 @@ def survivors(
         FileRead(
             file["path"],
             StoredFile(
-                identity, file["size"], file["rows"], constants.replaced(file["spec_id"], file["partition"])
+                identity,
+                file["size"],
+                file["rows"],
+                constants.replaced(file["spec_id"], file["partition"]),
+                pruning.table.column_mapping(file["path"]),
             ),
             file["format"],
             constants.of(file["spec_id"], file["partition"]),
@@ -55,17 +58,17 @@ def survivors(
     ]
 
 
-def attached_deletes(pruning: Pruning, left: Any) -> dict[int, list[Mapping[str, Any]]]:
+def attached_deletes(pruning: Pruning, left: pa.Table) -> Mapping[int, list[Mapping[str, Any]]]:
     """Return the delete files of the files that are left, by their places among these."""
     manifests = pruning.files.live.deletes
     if not manifests:
         return {}
     deletes = pruning.files.store.cache.get(
         ("deletes", tuple(manifest.identity for manifest in manifests)),
-        lambda: read_files(pruning.table.io, manifests),
+        lambda: pruning.table.read_files(manifests),
         nbytes_of,
     )
-    return deletes_by_file(left, deletes, pruning.table.unpartitioned_specs)
+    return pruning.table.deletes_by_file(left, deletes)
 
 
 def _rows(pruning: Pruning, numbers: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
@@ -95,14 +98,14 @@ def _answered(pruning: Pruning) -> frozenset[int]:
 class _Constants:
     """What partitions say of columns that a file may lack, as those taken over from Hive do."""
 
-    def __init__(self, table: IcebergTable) -> None:
+    def __init__(self, table: Table) -> None:
         self._specs = {
             spec_id: [
                 (place, part.source_id)
-                for place, part in enumerate(spec.fields)
-                if isinstance(part.transform, IdentityTransform)
+                for place, part in enumerate(spec)
+                if part.transform.kind is TransformKind.IDENTITY
             ]
-            for spec_id, spec in table.table.specs().items()
+            for spec_id, spec in table.specs.items()
         }
         self._types = {field.id: field.type for field in table.fields()}
         self._known: dict[tuple[int, str], Mapping[int, Any]] = {}

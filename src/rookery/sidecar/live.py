@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from rookery.model import Snapshot
 from rookery.sidecar.state import State
-from rookery.tables.iceberg import IcebergTable, read_files
-from rookery.tables.iceberg.deletes import attached_deletes
-from rookery.tables.iceberg.files import SEPARATOR, identities, is_data
-from rookery.tables.iceberg.manifest_list import Manifest
+from rookery.tables import FileList, Table, identities
+from rookery.tables.files import SEPARATOR
 
 
 def file_keys(files: pa.Table) -> pa.Array:
@@ -46,8 +44,8 @@ class Live:
     decoded_all: bool
     removed: int
     count: int  # of all live files
-    manifests: tuple[Manifest, ...]  # of data
-    deletes: tuple[Manifest, ...]
+    manifests: tuple[FileList, ...]  # of data
+    deletes: tuple[FileList, ...]
     known: int  # how many manifests of data were not decoded
     same_deletes: bool  # whether every carried file has the deletes that it had in the state
 
@@ -63,7 +61,7 @@ class Live:
 
 
 def live_files(
-    table: IcebergTable,
+    table: Table,
     snapshot: Snapshot,
     state: State | None,
     decode_all: bool,
@@ -75,21 +73,21 @@ def live_files(
     With *whatever_deletes*, files in manifests that the state knows are carried though their deletes may be
     others by now (`same_deletes` is false then): good enough for whoever asks what all its rows hold.
     """
-    manifests = table.manifests(snapshot)
-    data = [manifest for manifest in manifests if is_data(manifest)]
-    deletes = [manifest for manifest in manifests if not is_data(manifest)]
+    manifests = table.file_lists(snapshot)
+    data = [manifest for manifest in manifests if manifest.is_data]
+    deletes = [manifest for manifest in manifests if not manifest.is_data]
     listed_deletes = {manifest.identity for manifest in deletes}
     known: dict[str, int] = {}
     same_deletes = state is not None and listed_deletes == set(state.header.delete_manifests)
     if state is not None and not decode_all and (same_deletes or whatever_deletes):
         known = _listed_whole(state, data)
     fresh = [manifest for manifest in data if manifest.identity not in known]
-    decoded = read_files(table.io, fresh)
-    applied = read_files(table.io, deletes if decoded.num_rows else [])
-    attached = attached_deletes(decoded, applied, table.unpartitioned_specs)
+    decoded = table.read_files(fresh)
+    applied = table.read_files(deletes if decoded.num_rows else [])
+    attached = table.attached_deletes(decoded, applied)
     decoded = decoded.append_column("deletes", pa.array(attached, pa.string()))
     keys = file_keys(decoded)
-    by_path = {manifest.manifest_path: number for number, manifest in enumerate(data)}
+    by_path = {manifest.path: number for number, manifest in enumerate(data)}
     listed = np.array([by_path[path] for path in decoded["manifest"].to_pylist()], np.int32)
     places = {manifest.identity: number for number, manifest in enumerate(data)}
     carried, now_in = _carry(state, known, places, keys, listed)
@@ -113,7 +111,7 @@ def live_files(
     )
 
 
-def _listed_whole(state: State, manifests: Sequence[Manifest]) -> dict[str, int]:
+def _listed_whole(state: State, manifests: Sequence[FileList]) -> dict[str, int]:
     """Return the manifests of which the state lists every live file, with their numbers in it.
 
     Of the others some files are in no segment, and would be lost if they were not decoded.

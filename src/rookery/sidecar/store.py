@@ -27,7 +27,7 @@ from rookery.sidecar.state import (
     state_name,
     write_state,
 )
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 log = logging.getLogger(__name__)
 
@@ -45,10 +45,10 @@ def default_location(table_location: str, properties: Mapping[str, str]) -> str:
     return properties.get(LOCATION_PROPERTY, table_location.rstrip("/") + FOLDER_SUFFIX).rstrip("/")
 
 
-def store_of(table: IcebergTable, cache: Cache | None = None) -> Store:
+def store_of(table: Table, cache: Cache | None = None) -> Store:
     """Return what is kept beside a table; it is reached as the table's own files are."""
-    location = default_location(table.location, table.table.properties)
-    return Store(location, table.io.properties, Cache() if cache is None else cache)
+    location = default_location(table.location, table.properties)
+    return Store(location, table.io_properties, Cache() if cache is None else cache)
 
 
 @dataclass(frozen=True, slots=True)

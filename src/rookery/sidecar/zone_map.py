@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rookery.model import Field
 from rookery.model.text import proven_text
-from rookery.tables.iceberg.files import IDENTITY
+from rookery.tables import IDENTITY
 
 FILE_COLUMNS = (*IDENTITY, "deletes", "row_groups")
 """What is kept of a file as a whole: what makes it the same file, its deletes, and how many row groups it

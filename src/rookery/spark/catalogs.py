@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import unquote, urlsplit
 
-from pyiceberg.catalog import CatalogType
-
 from rookery.io import scheme_of
 from rookery.io.redaction import redact
 from rookery.model import CatalogError
 from rookery.tables import CatalogConfig, open_catalog, sqlite_path
-from rookery.tables.catalogs import reason_of, table_locations
+from rookery.tables.iceberg.catalogs import GLUE, HIVE, REST, SQL, reason_of, table_locations
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +54,8 @@ def spark_catalog(config: CatalogConfig, stores: Collection[str] = ()) -> SparkC
         translate = _KINDS[kind]
     except KeyError:
         raise CatalogError(
-            f"catalog '{config.name}' is of the kind {kind.value}, which Spark is not configured for here",
-            hint=f"use one of {', '.join(known.value for known in _KINDS)}",
+            f"catalog '{config.name}' is of the kind {kind}, which Spark is not configured for here",
+            hint=f"use one of {', '.join(_KINDS)}",
         ) from None
     specific, packages = translate(config.properties)
     store, store_packages = _store(config.properties)
@@ -76,7 +74,7 @@ def hidden_stores(config: CatalogConfig) -> frozenset[str]:
     Iceberg's REST client chooses the FileIO by a file's scheme and takes the settings that the server hands
     out; but the classes for that store must be there when the session starts.
     """
-    if config.type is not CatalogType.REST or _store(config.properties)[1]:
+    if config.type != REST or _store(config.properties)[1]:
         return frozenset()
     catalog = open_catalog(config)
     if packages := _store(catalog.properties)[1]:  # with what the server has said of itself
@@ -126,11 +124,11 @@ def _glue(properties: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...
     return {"type": "glue", **({"client.region": region} if region else {})}, (ICEBERG_AWS,)
 
 
-_KINDS: Mapping[CatalogType, Callable[[Mapping[str, str]], tuple[dict[str, str], tuple[str, ...]]]] = {
-    CatalogType.SQL: _sql,
-    CatalogType.REST: _plain("rest"),
-    CatalogType.HIVE: _plain("hive"),
-    CatalogType.GLUE: _glue,
+_KINDS: Mapping[str, Callable[[Mapping[str, str]], tuple[dict[str, str], tuple[str, ...]]]] = {
+    SQL: _sql,
+    REST: _plain("rest"),
+    HIVE: _plain("hive"),
+    GLUE: _glue,
 }
 
 

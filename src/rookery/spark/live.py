@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from rookery.model import MachineError
 from rookery.spark.catalogs import ICEBERG_RUNTIME
-from rookery.tables.iceberg.java_errors import is_foreign
 from rookery.tables.iceberg.jvm import check_iceberg
+from rookery.tables.java_errors import is_foreign
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

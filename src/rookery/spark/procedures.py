@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rookery.model import TableName
 from rookery.model.names import quote_part
 from rookery.spark.live import cancelled_if_interrupted
-from rookery.tables.iceberg.java_errors import translate_java_error
 from rookery.tables.iceberg.jvm import load_java_table
+from rookery.tables.java_errors import translate_java_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,8 +22,7 @@ from rookery.read.rows import make_request
 from rookery.read.survivors import survivors
 from rookery.sidecar import Store, store_of
 from rookery.spark.spark_types import for_spark, spark_columns
-from rookery.tables import load_table, open_catalog, resolve_table
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table, open_catalog, open_table, resolve_table
 from rookery.where.sql_text import parse_predicate
 
 _OPTIONS = ("table", "path", "catalog", "columns", "where", "time_zone", "snapshot")
@@ -68,7 +67,7 @@ class RookeryDataSource(DataSource):
         snapshot = self._snapshot(table)
         return RookeryReader(table, store, snapshot, self._predicate(table, snapshot), schema.names)
 
-    def _open(self) -> tuple[IcebergTable, Store]:
+    def _open(self) -> tuple[Table, Store]:
         unknown = next((key for key in self.options if key.lower() not in _OPTIONS), None)
         if unknown is not None:
             raise UsageError(f"there is no option '{unknown}'", hint=f"options are {', '.join(_OPTIONS)}")
@@ -78,7 +77,7 @@ class RookeryDataSource(DataSource):
                 "no table was named", hint='use spark.read.format("rookery").option("table", "db.orders")'
             )
         config, name = resolve_table(text, self.options.get("catalog"))
-        table = IcebergTable(name, load_table(open_catalog(config), name, config.properties))
+        table = open_table(open_catalog(config), name, config.properties)
         return table, store_of(table)
 
     def _columns(self) -> list[str] | None:
@@ -93,13 +92,13 @@ class RookeryDataSource(DataSource):
             raise UsageError(f"'{said}' is not a snapshot", hint="use the id of a snapshot, a whole number")
         return int(said)
 
-    def _predicate(self, table: IcebergTable, snapshot: Snapshot | None) -> Predicate:
+    def _predicate(self, table: Table, snapshot: Snapshot | None) -> Predicate:
         text = self.options.get("where")
         if text is None:
             return ALWAYS
         return parse_predicate(text, table.fields(snapshot), zone=self.options.get("time_zone", "UTC"))
 
-    def _snapshot(self, table: IcebergTable) -> Snapshot | None:
+    def _snapshot(self, table: Table) -> Snapshot | None:
         return table.at(self._option("snapshot"))
 
 
@@ -108,7 +107,7 @@ class RookeryReader(DataSourceReader):
 
     def __init__(
         self,
-        table: IcebergTable,
+        table: Table,
         store: Store,
         snapshot: Snapshot | None,
         predicate: Predicate,

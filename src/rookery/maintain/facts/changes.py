@@ -11,9 +11,7 @@ import pyarrow.compute as pc
 from rookery.collect.summary import first_of_each
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
-from rookery.tables.iceberg import FILE_SCHEMA, read_files
-from rookery.tables.iceberg.deletes import attached_deletes
-from rookery.tables.iceberg.files import IDENTITY, identities, is_data
+from rookery.tables import FILE_SCHEMA, IDENTITY, identities
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +104,11 @@ def _among(files: pa.Table, others: pa.Table) -> pa.Array:
 def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
     """By manifests: those that both snapshots have need not be read."""
     table = survey.table
-    old = [manifest for manifest in table.manifests(then) if is_data(manifest)]
-    new = [manifest for manifest in survey.manifests if is_data(manifest)]
+    old = [manifest for manifest in table.file_lists(then) if manifest.is_data]
+    new = [manifest for manifest in survey.manifests if manifest.is_data]
     shared = {manifest.identity for manifest in old} & {manifest.identity for manifest in new}
     before, after = (
-        read_files(table.io, [each for each in listed if each.identity not in shared]).select(
+        table.read_files([each for each in listed if each.identity not in shared]).select(
             _NOTHING.column_names
         )
         for listed in (old, new)
@@ -118,20 +116,20 @@ def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
     fresh = after.filter(pc.invert(_among(after, before)))
     gone = before.filter(pc.invert(_among(before, after)))
     covered = survey.rows - int(pc.sum(fresh["rows"]).as_py() or 0)
-    specs = {manifest.partition_spec_id for manifest in old}
+    specs = {manifest.spec_id for manifest in old}
     return Difference(fresh, gone, covered, frozenset(specs), _deleted_from(survey, then))
 
 
 def _deleted_from(survey: Survey, then: Snapshot) -> int:
     """How many files have other deletes than they had then; where no delete manifest is new, none."""
     table = survey.table
-    listed = table.manifests(then)
-    data, deletes = ([each for each in listed if is_data(each) is kind] for kind in (True, False))
-    now = {each.identity for each in survey.manifests if not is_data(each)}
+    listed = table.file_lists(then)
+    data, deletes = ([each for each in listed if each.is_data is kind] for kind in (True, False))
+    now = {each.identity for each in survey.manifests if not each.is_data}
     if now == {each.identity for each in deletes}:
         return 0
-    before = read_files(table.io, data)
-    were = attached_deletes(before, read_files(table.io, deletes), table.unpartitioned_specs)
+    before = table.read_files(data)
+    were = table.attached_deletes(before, table.read_files(deletes))
     at = pc.index_in(identities(survey.files), value_set=identities(before))
     changed = pc.not_equal(pa.array(were, pa.string()).take(at), survey.files["deletes"])
     return int(pc.sum(changed).as_py() or 0)

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from rookery.maintain.facts.changes import Difference
 from rookery.maintain.facts.staleness import StatsComparison, changed_rows, stated_ndvs
-from rookery.maintain.survey import EQUALITY, Survey
+from rookery.maintain.survey import Survey
 from rookery.model import Estimate, Field
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.prune.bounds import Bounds
 from rookery.sketch import K
-from rookery.tables.iceberg.files import identities
+from rookery.tables import identities
+from rookery.tables.files import EQUALITY_DELETES
 from rookery.values.canonical import SUPPORTED, is_float
 
 _DEVIATIONS = 3
@@ -189,7 +190,7 @@ def _deleted_at_most(survey: Survey, numbers: NDArray[np.int64]) -> NDArray[np.i
     hidden = np.zeros(len(numbers), np.int64)
     for place, number in enumerate(numbers.tolist()):
         attached = found.get(number, [])
-        everything = any(row["content"] == EQUALITY for row in attached)
+        everything = any(row["content"] == EQUALITY_DELETES for row in attached)
         hidden[place] = rows[place] if everything else sum(row["rows"] for row in attached)
     return np.minimum(hidden, rows)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rookery.collect.readable import not_loadable
 from rookery.collect.statistics import names_gone
 from rookery.maintain.facts.staleness import Ancestry, others_registered, stated_ndvs
 from rookery.maintain.survey import Survey
@@ -44,7 +43,7 @@ def trino_sees(survey: Survey, line: Ancestry) -> dict[int, int]:
 
 
 def _nearest(survey: Survey, snapshots: Sequence[Snapshot]) -> dict[int, int]:
-    files = {file.snapshot_id: file for file in survey.table.table.metadata.statistics}
+    files = {file.snapshot_id: file for file in survey.table.statistics}
     file = next((files[snapshot.id] for snapshot in snapshots if snapshot.id in files), None)
     if file is None:
         return {}
@@ -52,14 +51,14 @@ def _nearest(survey: Survey, snapshots: Sequence[Snapshot]) -> dict[int, int]:
     # A file may hold sketches that its writer took over from an earlier one.
     return {
         blob.fields[0]: blob.snapshot_id
-        for blob in file.blob_metadata
+        for blob in file.blobs
         if len(blob.fields) == 1 and blob.fields[0] in stated
     }
 
 
 def engine_visibility(survey: Survey, line: Ancestry) -> tuple[EngineVisibility, ...]:
     """Return what Spark and Trino find, and how to mend what they do not."""
-    if survey.snapshot is None or not_loadable(survey.table):
+    if survey.snapshot is None or survey.table.not_loadable:
         return ()
     seen = trino_sees(survey, line)
     columns = _visible(survey) | (_top_level(survey) & seen.keys())
@@ -72,7 +71,7 @@ def engine_visibility(survey: Survey, line: Ancestry) -> tuple[EngineVisibility,
     repair = f"run `rookery analyze {name}`"
     broken = any(
         names_gone(survey.table, file)
-        for file in survey.table.table.metadata.statistics
+        for file in survey.table.statistics
         if file.snapshot_id == survey.snapshot.id
     )
     return (

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rookery.maintain.facts.sort_order import SortStatus, partition_codes, sort_status
 from rookery.maintain.policies.policy import Policy
-from rookery.maintain.survey import EQUALITY, PUFFIN, Survey
-from rookery.tables.iceberg.deletes import single_target
+from rookery.maintain.survey import PUFFIN, Survey
+from rookery.tables.files import EQUALITY_DELETES, single_target
 
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
 TARGET_SIZE = 512 << 20
@@ -88,8 +88,7 @@ def number_of(properties: Mapping[str, str], key: str, default: int) -> int:
 
 def layout(survey: Survey, policy: Policy) -> Layout:
     """Return how a table lies, held against what its policy wants."""
-    metadata = survey.table.table.metadata
-    properties = survey.table.table.properties
+    properties = survey.table.properties
     size, rows = survey.numbers("size"), survey.numbers("rows")
     right = sizes_of(properties, policy)
     small, large = size < right.small, size > right.large
@@ -97,10 +96,9 @@ def layout(survey: Survey, policy: Policy) -> Layout:
     counts, weights = np.bincount(codes), np.bincount(codes, size)
     small_counts = np.bincount(codes[small], minlength=len(counts))
     crowded = small_counts[small_counts >= max(policy.compaction.min_files, 2)]
-    lengths = np.array([manifest.manifest_length for manifest in survey.manifests], np.int64)
+    lengths = np.array([manifest.size for manifest in survey.manifests], np.int64)
     manifest_target = number_of(properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
     times = [snapshot.timestamp_ms for snapshot in survey.table.snapshots.values()]
-    refs = [str(ref.snapshot_ref_type.value) for ref in metadata.refs.values()]
     return Layout(
         len(size),
         int(size.sum()),
@@ -115,13 +113,13 @@ def layout(survey: Survey, policy: Policy) -> Layout:
         float(weights.max() / weights.mean()) if len(weights) and weights.sum() else 1.0,
         int(crowded.sum()),
         int((deleted_share(survey) >= policy.compaction.delete_ratio).sum()),
-        sum(manifest.content == 0 for manifest in survey.manifests),
-        sum(manifest.content != 0 for manifest in survey.manifests),
+        sum(manifest.is_data for manifest in survey.manifests),
+        sum(not manifest.is_data for manifest in survey.manifests),
         int(lengths.sum()),
         int((lengths < manifest_target / 2).sum()),
         len(times),
-        refs.count("branch"),
-        refs.count("tag"),
+        len(survey.table.branches),
+        len(survey.table.tags),
         min(times, default=None),
         survey.snapshot.timestamp_ms if survey.snapshot is not None else None,
         _deletes(survey, int(rows.sum())),
@@ -142,7 +140,7 @@ def deleted_share(survey: Survey) -> NDArray[np.float64]:
 
 def is_of_one_file(delete: Mapping[str, Any]) -> bool:
     """Whether a delete file says itself that it is of one data file."""
-    return delete["content"] != EQUALITY and single_target(delete) is not None
+    return delete["content"] != EQUALITY_DELETES and single_target(delete) is not None
 
 
 def _deletes(survey: Survey, rows: int) -> tuple[DeleteStatus, ...]:
@@ -152,7 +150,7 @@ def _deletes(survey: Survey, rows: int) -> tuple[DeleteStatus, ...]:
     contents = found["content"].to_numpy()
     puffin = np.array([name == PUFFIN for name in found["format"].to_pylist()])
     sizes = np.where(puffin, found["content_size"].fill_null(0).to_numpy(), found["size"].to_numpy())
-    kinds = np.where(contents == EQUALITY, 2, np.where(puffin, 0, 1))
+    kinds = np.where(contents == EQUALITY_DELETES, 2, np.where(puffin, 0, 1))
     counts = found["rows"].to_numpy()
     return tuple(
         DeleteStatus(

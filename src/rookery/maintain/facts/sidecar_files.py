@@ -41,17 +41,13 @@ class SidecarFiles:
 
 def left_over(survey: Survey) -> list[LeftOver]:
     """Return the statistics files that lie with the table's metadata and are not named there."""
-    metadata = survey.table.table.metadata
-    entries = (*metadata.statistics, *metadata.partition_statistics)
+    folder = survey.table.statistics_folder
     try:
-        found = list_folder(
-            survey.table.metadata_folder, survey.store.io_properties, recursive=False, links=False
-        )
+        found = list_folder(folder, survey.store.io_properties, recursive=False, links=False)
     except StorageError:
         return []  # who may not list the folder can clear nothing away there
     files = [file for file in found if file.name.endswith(STATISTICS_SUFFIXES)]
-    listing = Listing(survey.table.metadata_folder, files)
-    named = listing.account(entry.statistics_path for entry in entries).matched
+    named = Listing(folder, files).account(survey.table.statistics_paths).matched
     files = [file for file, is_named in zip(files, named, strict=True) if not is_named]
     return [LeftOver(file, _snapshots_of(file, survey) <= survey.table.snapshots.keys()) for file in files]
 
@@ -67,7 +63,7 @@ def _snapshots_of(file: Listed, survey: Survey) -> set[int]:
 
 def beside(survey: Survey) -> SidecarFiles:
     """Count what lies beside a table's data."""
-    registered = survey.table.table.metadata.statistics
+    registered = survey.table.statistics
     left = left_over(survey)
     replaced = [each.file for each in left if each.replaced]
     orphaned = [each.file for each in left if not each.replaced]
@@ -76,7 +72,7 @@ def beside(survey: Survey) -> SidecarFiles:
     segments = [file for file in ours if file.name.startswith(segment.PREFIX)]
     return SidecarFiles(
         len(registered),
-        sum(entry.file_size_in_bytes for entry in registered),
+        sum(entry.size for entry in registered),
         *_counted(replaced),
         *_counted(orphaned),
         *_counted(states),

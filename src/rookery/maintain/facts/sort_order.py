@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyiceberg.table.sorting import SortField, SortOrder
-from pyiceberg.transforms import BucketTransform, UnknownTransform, VoidTransform
 
 from rookery.maintain.survey import Survey, partition_numbers
 from rookery.model import Field
 from rookery.model.type_names import base_type
+from rookery.tables.partitioning import SortField
 from rookery.values.canonical import SUPPORTED
-
-_UNORDERED = (BucketTransform, VoidTransform, UnknownTransform)  # say nothing of how values lie
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +33,13 @@ class SortStatus:
 
 def sort_status(survey: Survey) -> SortStatus | None:
     """Return how the table's files keep to its order; None where none is declared."""
-    order = survey.table.table.sort_order()
-    if order.is_unsorted or not order.fields:
+    order = survey.table.sort_order
+    if not order:
         return None
-    leading = order.fields[0]
+    leading = order[0]
     said = order_text(survey, order)
     fields = [field for field in survey.table.fields() if field.id == leading.source_id]
-    if not fields or isinstance(leading.transform, _UNORDERED) or base_type(fields[0].type) not in SUPPORTED:
+    if not fields or not leading.transform.kind.keeps_order or base_type(fields[0].type) not in SUPPORTED:
         return SortStatus(said, None, None, None, 0)
     depths = overlap_depths(survey, fields[0])
     if not len(depths):
@@ -83,15 +81,14 @@ def partition_codes(survey: Survey) -> NDArray[np.int64]:
     return found.reshape(-1).astype(np.int64)
 
 
-def order_text(survey: Survey, order: SortOrder) -> str:
+def order_text(survey: Survey, order: Sequence[SortField]) -> str:
     """Write an order as SQL does."""
-    schema = survey.table.schema()
-    return ", ".join(_sorted_by(field, schema.find_column_name(field.source_id)) for field in order.fields)
+    names = {field.id: field.name for field in survey.table.fields()}
+    return ", ".join(_sorted_by(field, names.get(field.source_id)) for field in order)
 
 
 def _sorted_by(field: SortField, name: str | None) -> str:
     column = name or f"field {field.source_id}"
     transform = str(field.transform)
     term = column if transform == "identity" else f"{transform}({column})"
-    nulls = field.null_order.value.replace("-", " ")
-    return f"{term} {field.direction.value.upper()} {nulls.upper()}"
+    return f"{term} {field.direction} {field.nulls}"

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pyiceberg.table.statistics import StatisticsFile
-
 from rookery.blobs import NDV
 from rookery.collect.statistics import is_said
 from rookery.maintain.facts.changes import NO_DIFFERENCE, Changes, Difference, since_snapshot, since_state
@@ -15,7 +13,7 @@ from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.puffin import THETA_V1
-from rookery.tables.iceberg.schema import leaves
+from rookery.tables import StatisticsFile
 
 
 class Freshness(StrEnum):
@@ -164,9 +162,7 @@ def base_of(survey: Survey, line: Ancestry) -> StatsOrigin | None:
     Engines carry sketches over to snapshots of their own: that these state something does not mean that our
     state covers their files.
     """
-    registered = {
-        file.snapshot_id: file for file in survey.table.table.metadata.statistics if stated_ndvs(file)
-    }
+    registered = {file.snapshot_id: file for file in survey.table.statistics if stated_ndvs(file)}
     state = survey.state
     if state is not None and state.thetas:
         header = state.header
@@ -186,8 +182,8 @@ def base_of(survey: Survey, line: Ancestry) -> StatsOrigin | None:
 def stated_ndvs(file: StatisticsFile) -> dict[int, int]:
     """Return the numbers of distinct values that a registered statistics file states, by field id."""
     found = {}
-    for blob in file.blob_metadata:
-        stated = (blob.properties or {}).get(NDV, "")
+    for blob in file.blobs:
+        stated = blob.properties.get(NDV, "")
         if blob.type == THETA_V1 and len(blob.fields) == 1 and stated.isascii() and stated.isdigit():
             found[blob.fields[0]] = int(stated)
     return found
@@ -231,12 +227,11 @@ def _tells(said: Mapping[str, int]) -> bool:
 
 def summary(survey: Survey, snapshot: Snapshot) -> Mapping[str, int]:
     """Return the counts in a snapshot's summary; under `files`, how many files it touched."""
-    found = survey.table.table.snapshot_by_id(snapshot.id)
-    if found is None or found.summary is None:
+    if not snapshot.summary:
         return {}
     said = {
         key: int(value)
-        for key, value in found.summary.additional_properties.items()
+        for key, value in snapshot.summary.items()
         if isinstance(value, str) and value.isascii() and value.isdigit()
     }
     kinds = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
@@ -278,12 +273,10 @@ def _schema_changed(survey: Survey, base: StatsOrigin) -> bool:
             for each in columns
         )
     then = survey.table.snapshots.get(base.snapshot_id)
-    if then is None or then.schema_id is None:
-        return False
-    schema = survey.table.table.schemas().get(then.schema_id)
+    schema = survey.table.written_schema(then) if then is not None else None
     if schema is None:
         return False
-    before = {field.id: field.type for field in leaves(schema)}
+    before = {field.id: field.type for field in schema.leaves}
     return any(before.get(each.id) != each.type for each in columns)
 
 
@@ -294,7 +287,7 @@ def is_foreign(survey: Survey, base: StatsOrigin) -> bool:
 
 def others_registered(survey: Survey, snapshot: Snapshot | None) -> bool:
     """Whether what is registered for a snapshot is not what Rookery has found of it."""
-    files = survey.table.table.metadata.statistics
+    files = survey.table.statistics
     found = [file for file in files if snapshot is not None and file.snapshot_id == snapshot.id]
     if snapshot is None or not any(stated_ndvs(file) for file in found):
         return False

@@ -26,7 +26,7 @@ from rookery.maintain.steps.orphans import NAME as ORPHANS
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.step import Outcome, TableRun
 from rookery.model import RookeryError, TableName
-from rookery.tables.iceberg.java_errors import as_rookery
+from rookery.tables.java_errors import as_rookery
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ def plan(look: TableView) -> Plan | Idle:
     age = look.policy.statistics_files.older_than
     if age is None:
         return Idle("statistics files are kept")
-    table = look.survey.table
+    table = look.table
     found = statistics_files(look, age) if collects_garbage(table) else Deletable()
     files = found.files
     garbage = _garbage(look)
@@ -44,15 +44,15 @@ def plan(look: TableView) -> Plan | Idle:
 
 def _garbage(look: TableView) -> dict[str, int]:
     """The states and segments that may go, with their sizes."""
-    table, store = look.survey.table, look.survey.store
-    names = store.garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
+    table, store = look.table, look.survey.store
+    names = store.garbage(table.uuid, table.snapshots.keys())
     sizes = store.listing() if names else {}
     return {name: sizes.get(name, 0) for name in names}
 
 
 def statistics_files(look: TableView, age: timedelta) -> Deletable:
     """Return the old statistics files, and partial ones, that lie with the metadata and nothing names."""
-    table, store = look.survey.table, look.survey.store
+    table, store = look.table, look.survey.store
     listing = list_table(table.metadata_folder, store)
     left = {each.file.location for each in left_over(look.survey)}
     older_than = look.subject.now() - age.total_seconds()
@@ -72,18 +72,14 @@ def _is_partial(file: Listed) -> bool:
 def run(look: TableView, planned: Plan) -> Ran:
     """Delete those that nothing names at this moment either."""
     subject, age = look.subject, look.policy.statistics_files.older_than
-    table, store = subject.load()
+    table, store = subject.open()
     files: list[Listed] = []
     if planned.details["files"] and age is not None:
         again = replace(look, survey=survey(table, store))
         still = set(statistics_files(again, age).files)
         files = [file for file in planned.details["files"] if file in still]
         remove(subject, table, store, files)
-    gone = (
-        store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
-        if planned.details["garbage"]
-        else []
-    )
+    gone = store.collect_garbage(table.uuid, table.snapshots.keys()) if planned.details["garbage"] else []
     removed = sum(file.size for file in files) + sum(planned.details["garbage"].get(name, 0) for name in gone)
     return Ran(len(files) + len(gone), removed)
 

@@ -14,7 +14,7 @@ from rookery.maintain.facts.sort_order import partition_codes
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
 from rookery.maintain.steps.packing import GROUP_BYTES, Sizes, chosen
 from rookery.maintain.steps.sort_depth import disorder
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
+from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, iceberg
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import Survey, rewrite_groups
 from rookery.model import UsageError, column_named, in_bytes
@@ -40,7 +40,7 @@ class Choice:
 
 def sizes_of(survey: Survey, policy: Policy) -> Sizes:
     """Which sizes are good ones: as the policy says, or the table."""
-    right = right_sizes(survey.table.table.properties, policy)
+    right = right_sizes(survey.table.properties, policy)
     if right.small >= right.target:
         raise UsageError(
             f"all files of {in_bytes(right.target)} would count as small below {in_bytes(right.small)}",
@@ -52,7 +52,7 @@ def sizes_of(survey: Survey, policy: Policy) -> Sizes:
 def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Choice:
     """Say which files Iceberg would rewrite."""
     forced = deleted_share(survey) >= policy.compaction.delete_ratio
-    groups = rewrite_groups(survey.files, survey.table.table.spec().spec_id)
+    groups = rewrite_groups(survey.files, iceberg(survey.table).current_spec_id)
     taken = chosen(survey.numbers("size"), groups, sizes_of(survey, policy), forced, all_files=everything)
     return Choice(taken, int(forced[taken].sum()), everything)
 
@@ -133,7 +133,7 @@ def _sort_order(survey: Survey, wanted: Compaction) -> str | None:
         if not names:
             raise UsageError("z-order needs columns", hint="list them under compaction.columns")
         return f"zorder({', '.join(names)})"
-    if not names and survey.table.table.sort_order().is_unsorted:
+    if not names and not survey.table.sort_order:
         raise UsageError(
             f"{survey.table.name} has no order to sort by",
             hint="list columns under compaction.columns, or ALTER TABLE … WRITE ORDERED BY",

@@ -45,7 +45,7 @@ def deletable(subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age
     """
     if not wanted.any():
         return Deletable()
-    table, store = subject.load()
+    table, store = subject.open()
     names = named(table)
     required, optional = listing.account(names.required), listing.account(names.optional)
     absent = still_absent(subject, store, listing, required.absent)
@@ -111,6 +111,6 @@ def still_absent(
     if absent:
         absent = list_table(listing.location, store).account(absent).absent
     if absent:
-        still = set(named(subject.load()[0]).required)
+        still = set(named(subject.open()[0]).required)
         absent = tuple(name for name in absent if name in still)
     return absent

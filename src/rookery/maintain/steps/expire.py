@@ -27,8 +27,8 @@ from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
 from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import ConflictError
 from rookery.tables.iceberg.metadata_file import MetadataFile
+from rookery.tables.java_errors import ConflictError
 
 NAME = "expire snapshots"
 GC_ENABLED = "gc.enabled"
@@ -44,12 +44,12 @@ _KINDS = {
 
 def collects_garbage(table: IcebergTable) -> bool:
     """Whether files of the table may be deleted: not where others share them."""
-    return table.table.properties.get(GC_ENABLED, "true").lower() != "false"
+    return table.properties.get(GC_ENABLED, "true").lower() != "false"
 
 
 def expirable(look: TableView, late: timedelta = timedelta(0)) -> int:
     """Return how many snapshots are past the retention, by so much at least; nothing is read for it."""
-    table = look.survey.table
+    table = look.table
     rule = rule_of(look.policy.snapshots, look.now_ms)
     if rule is None or not collects_garbage(table):
         return 0
@@ -59,7 +59,7 @@ def expirable(look: TableView, late: timedelta = timedelta(0)) -> int:
 
 def plan(look: TableView) -> Plan | Idle:
     """Say which snapshots go, and what goes with them."""
-    table, wanted = look.survey.table, look.policy.snapshots
+    table, wanted = look.table, look.policy.snapshots
     rule = rule_of(wanted, look.now_ms)
     if rule is None:
         return Idle("snapshots are kept for ever")
@@ -97,7 +97,7 @@ def _unknown_metadata(look: TableView) -> tuple[MetadataFile, ...]:
 
     Where another catalog surely has the table too, refuse: it may need the snapshots that this one lets go.
     """
-    table, store = look.survey.table, look.survey.store
+    table, store = look.table, look.survey.store
     found = strangers(table, store, list_table(table.metadata_folder, store))
     fork, _ = forked(table, found, look.subject.now())
     if fork is not None and not look.subject.forced:
@@ -122,7 +122,7 @@ def _kept(found: Retention, gone: Retention, others: Sequence[MetadataFile]) -> 
 
 def _check_not_named(look: TableView, others: Sequence[MetadataFile], doomed: Sequence[str]) -> None:
     """Refuse where another metadata file beside the table names a file that would go."""
-    table = look.survey.table
+    table = look.table
     going = LikelyFiles(doomed if others else ())
     for each in others:
         damaged: list[RookeryError] = []
@@ -143,7 +143,7 @@ def _check_not_named(look: TableView, others: Sequence[MetadataFile], doomed: Se
 
 def _check_not_shared(look: TableView, doomed: Sequence[str]) -> None:
     """Refuse where another table of the catalog needs a file that would go."""
-    table, neighbours = look.survey.table, look.subject.neighbours
+    table, neighbours = look.table, look.subject.neighbours
     found = neighbours.shared(table, doomed) if neighbours is not None else None
     if found is None:
         return
@@ -206,7 +206,7 @@ def _would_lose_statistics(look: TableView, gone: Retention) -> bool:
     survey = look.survey
     if survey.snapshot is None:
         return False
-    files = survey.table.table.metadata.statistics
+    files = survey.table.statistics
     registered = {file.snapshot_id for file in files if not names_gone(survey.table, file)}
     if survey.snapshot.id in registered:
         return False
@@ -220,7 +220,7 @@ def run(look: TableView, planned: Plan) -> Ran:
     subject, notes = look.subject, tuple[str, ...]()
     spark = subject.spark()
     if planned.details["statistics_first"]:
-        analyze(subject.spark, look.survey.table, look.survey.store, choice_of(look))
+        analyze(subject.spark, look.table, look.survey.store, choice_of(look))
         notes = ("the statistics of the current snapshot were registered first",)
     # Snapshots are named, and none goes by its age: what others commit meanwhile must not push out another,
     # whose files were not checked.
@@ -245,7 +245,7 @@ def run(look: TableView, planned: Plan) -> Ran:
 def _check_still_due(look: TableView, planned: Plan) -> None:
     """See that Iceberg would let go what is planned, and nothing else: others may have committed since."""
     rule = Rule(planned.details["older_than"], planned.details["keep_last"], look.now_ms)
-    table, _ = look.subject.load()
+    table, _ = look.subject.open()
     metadata, planned_ids = table.table.metadata, set(planned.details["snapshots"])
     if (
         planned_ids.difference(retention(metadata, rule).snapshots)
@@ -262,9 +262,9 @@ def _by_branches(metadata: TableMetadata, rule: Rule) -> set[int]:
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that the planned snapshots are gone, no others, and that nothing is missing."""
     doomed = set(planned.details["snapshots"])
-    then, now = before.survey.table.snapshots.keys(), after.survey.table.snapshots.keys()
+    then, now = before.table.snapshots.keys(), after.table.snapshots.keys()
     rule = Rule(planned.details["older_than"], planned.details["keep_last"], after.now_ms)
-    left = doomed.intersection(retention(after.survey.table.table.metadata, rule).snapshots)
+    left = doomed.intersection(retention(after.table.table.metadata, rule).snapshots)
     if left:  # others may have put a branch or a tag upon one, by which it stays; then it is not among these
         raise VerificationError(
             f"{counted(len(left), 'snapshot')} that should have expired stayed", hint="run it again"

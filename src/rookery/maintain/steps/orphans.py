@@ -32,7 +32,7 @@ _KEPT_BESIDE = re.compile(rf"/[^/]*{re.escape(FOLDER_SUFFIX)}/")  # states and s
 
 def plan(look: TableView) -> Plan | Idle:
     """List the folder, and take away all that is needed, and all that is young."""
-    age, table = look.policy.orphans.older_than, look.survey.table
+    age, table = look.policy.orphans.older_than, look.table
     trash = trash_of(look.subject, table)
     expired = trash.expired(look.survey.store, look.subject.now()) if trash is not None else []
     if age is None:
@@ -120,7 +120,7 @@ def take_away(subject: Subject, files: Sequence[Listed]) -> list[Listed]:
     age = subject.policy.orphans.older_than
     if not files or age is None:
         return []
-    table, store = subject.load()
+    table, store = subject.open()
     still = set(candidates(subject, table, store, age).files)
     doomed = [file for file in files if file in still]  # unchanged: the same inode, size and time
     remove(subject, table, store, doomed)

@@ -62,7 +62,7 @@ def strangers(table: IcebergTable, store: Store, listing: Listing) -> Strangers:
     lineage, known = _lineage(table, store, Listing(table.location, files))
     unknown = [file for file, is_known in zip(files, known, strict=True) if not is_known]
     read = [read_metadata_file(file.location, store.io_properties) for file in unknown]
-    own_uuid = str(table.table.metadata.table_uuid)
+    own_uuid = table.uuid
     inside = {file.location for file in listing.files}
     return Strangers(
         tuple(each for each in read if each is not None and each.table_uuid == own_uuid),

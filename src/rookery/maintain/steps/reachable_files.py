@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from pyiceberg.io import FileIO
 
 from rookery.model import MissingFileError, RookeryError
-from rookery.tables.iceberg import IcebergTable, read_files
+from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.files import read_files
 from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
 from rookery.tables.iceberg.metadata_file import MetadataFile
 

@@ -21,7 +21,7 @@ from rookery.maintain.survey import Survey
 from rookery.model import UsageError, column_named
 from rookery.model.report import counted
 from rookery.model.type_names import SKETCHED, base_type
-from rookery.tables.iceberg.java_errors import ConflictError
+from rookery.tables.java_errors import ConflictError
 
 NAME = "refresh statistics"
 REWRITES = (COMPACT, DELETES, MANIFESTS)
@@ -29,7 +29,7 @@ REWRITES = (COMPACT, DELETES, MANIFESTS)
 
 def choice_of(look: TableView) -> Choice:
     """Which columns the policy wants; where its queries name none of the table's, all."""
-    wanted, table = look.policy.statistics, look.survey.table
+    wanted, table = look.policy.statistics, look.table
     if not wanted.queries:
         return Choice(wanted.columns)
     return Choice(queried_columns(wanted.queries, table.name, table.fields()))
@@ -84,7 +84,7 @@ def missing_indexes(look: TableView) -> Iterator[WantedIndex]:
     """Yield the indexes of the policy that are not declared."""
     if not look.policy.indexes:
         return
-    table, store = look.survey.table, look.survey.store
+    table, store = look.table, look.survey.store
     declared = declared_on(table, store).indexes
     there = {(index.kind, index.field_id) for index in declared}
     for wanted in look.policy.indexes:
@@ -117,7 +117,7 @@ def _unread(found: Survey) -> tuple[int, int]:
 
 def run(look: TableView, planned: Plan) -> Ran:
     """Declare what is missing, then collect."""
-    table, store = look.survey.table, look.survey.store
+    table, store = look.table, look.survey.store
     notes = []
     for kind, column in planned.details["indexes"]:
         try:
@@ -132,7 +132,7 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that the statistics of the snapshot that was analysed are registered, and say what ours say."""
-    table = after.survey.table
+    table = after.table
     snapshot = table.snapshots.get(planned.details["snapshot"])
     if snapshot is None:
         return ("the snapshot has expired since",)
@@ -140,7 +140,7 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
         return ("others have committed at the same time",)
     state = after.survey.state
     if state is None or not is_registered(table, snapshot, state):
-        if table.table.schema().schema_id != before.survey.table.table.schema().schema_id:
+        if table.schema().id != before.table.schema().id:
             raise ConflictError(f"the schema of {table.name} has changed meanwhile", hint="run it again")
         raise VerificationError(
             f"the statistics of snapshot {snapshot.id} are not registered",

@@ -60,7 +60,7 @@ def trash_of(subject: Subject, table: IcebergTable) -> Trash | None:
                 f"the trash {shown(wanted.trash)} lies in the folder of {each.name}",
                 hint="choose a folder that no table has",
             )
-    return Trash(f"{wanted.trash}/{table.table.metadata.table_uuid}", wanted.trash_keep.total_seconds())
+    return Trash(f"{wanted.trash}/{table.uuid}", wanted.trash_keep.total_seconds())
 
 
 def remove(subject: Subject, table: IcebergTable, store: Store, files: Iterable[Listed]) -> None:

@@ -12,10 +12,11 @@ from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.packing import Sizes, chosen
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
-from rookery.maintain.survey import POSITION, PUFFIN, Survey, delete_groups
+from rookery.maintain.survey import PUFFIN, Survey, delete_groups
 from rookery.model.report import counted
 from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import call
+from rookery.tables.files import POSITION_DELETES
 
 NAME = "rewrite deletes"
 TARGET_PROPERTY, TARGET = "write.delete.target-file-size-bytes", 64 << 20
@@ -23,17 +24,17 @@ TARGET_PROPERTY, TARGET = "write.delete.target-file-size-bytes", 64 << 20
 
 def sizes_of(survey: Survey, min_files: int) -> Sizes:
     """Which sizes of position delete files are good ones."""
-    target = number_of(survey.table.table.properties, TARGET_PROPERTY, TARGET)
+    target = number_of(survey.table.properties, TARGET_PROPERTY, TARGET)
     return Sizes(target, int(target * SMALL_SHARE), int(target * LARGE_SHARE), min_files)
 
 
 def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.int64]:
     """Return the sizes of the position delete files among *deletes* that Iceberg would rewrite."""
     files = deletes.filter(
-        pc.and_(pc.equal(deletes["content"], POSITION), pc.not_equal(deletes["format"], PUFFIN))
+        pc.and_(pc.equal(deletes["content"], POSITION_DELETES), pc.not_equal(deletes["format"], PUFFIN))
     )
     sizes = np.asarray(files["size"].to_numpy(), np.int64)
-    groups = delete_groups(files, survey.table.table.specs())
+    groups = delete_groups(files, survey.table.specs)
     taken = chosen(sizes, groups, sizes_of(survey, min_files))
     return sizes[taken]
 

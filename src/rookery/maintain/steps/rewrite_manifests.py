@@ -13,7 +13,7 @@ from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.model import in_bytes
 from rookery.model.report import counted
 from rookery.spark.procedures import call
-from rookery.tables.iceberg.manifest_list import Manifest
+from rookery.tables import FileList
 
 NAME = "rewrite manifests"
 
@@ -23,13 +23,11 @@ def plan(look: TableView) -> Plan | Idle:
     if look.not_rewritable:
         return Idle(look.not_rewritable)
     most = look.policy.manifests.most_small
-    target = number_of(look.survey.table.table.properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
-    by_spec: defaultdict[int, list[Manifest]] = defaultdict(list)
+    target = number_of(look.survey.table.properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
+    by_spec: defaultdict[int, list[FileList]] = defaultdict(list)
     for manifest in look.survey.manifests:
-        by_spec[manifest.partition_spec_id].append(manifest)
-    small = {
-        spec: sum(each.manifest_length < target / 2 for each in found) for spec, found in by_spec.items()
-    }
+        by_spec[manifest.spec_id].append(manifest)
+    small = {spec: sum(each.size < target / 2 for each in found) for spec, found in by_spec.items()}
     specs = [spec for spec in sorted(by_spec) if small[spec] > most and _taken(by_spec[spec], target)]
     if not specs:
         return Idle(f"{counted(sum(small.values()), 'small manifest')}; {most:,} may be")
@@ -38,17 +36,17 @@ def plan(look: TableView) -> Plan | Idle:
     return Plan(
         f"{counted(count, 'manifest')} below half of {in_bytes(target)}; {most:,} may be",
         len(taken),
-        sum(manifest.manifest_length for manifest in taken),
+        sum(manifest.size for manifest in taken),
         {"specs": tuple(specs)},
     )
 
 
-def _taken(manifests: Sequence[Manifest], target: int) -> list[Manifest]:
+def _taken(manifests: Sequence[FileList], target: int) -> list[FileList]:
     """The manifests that Iceberg would rewrite: of data, of deletes, or of both."""
-    found: list[Manifest] = []
-    for content in (0, 1):
-        mine = [manifest for manifest in manifests if manifest.content == content]
-        if len(mine) > 1 or sum(manifest.manifest_length for manifest in mine) > target:
+    found: list[FileList] = []
+    for is_data in (True, False):
+        mine = [manifest for manifest in manifests if manifest.is_data is is_data]
+        if len(mine) > 1 or sum(manifest.size for manifest in mine) > target:
             found += mine
     return found
 

@@ -8,13 +8,14 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rookery.collect.readable import not_loadable, refused
+from rookery.collect.readable import refused
 from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.survey import Survey
-from rookery.model import RookeryError, TableName
+from rookery.model import RookeryError, TableName, UsageError
 from rookery.sidecar import Store
 from rookery.spark.procedures import row_session
+from rookery.tables import Table
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
@@ -39,12 +40,24 @@ class Subject:
     """A table to be maintained; `load` gives it as it is at that moment, `spark` starts a session."""
 
     name: TableName
-    load: Callable[[], tuple[IcebergTable, Store]]
+    load: Callable[[], tuple[Table, Store]]
     spark: Callable[[], SparkSession]
     policy: Policy
     now: Callable[[], float]  # seconds since 1970
     forced: bool = False  # `--yes`: what is refused without it is done
     neighbours: Neighbours | None = None  # the catalog's other tables; none: they cannot be asked for
+
+    def open(self) -> tuple[IcebergTable, Store]:
+        """Load the table as the one of Iceberg that the steps here take it for."""
+        table, store = self.load()
+        return iceberg(table), store
+
+
+def iceberg(table: Table) -> IcebergTable:
+    """Return a table of Iceberg; another format brings steps of its own."""
+    if not isinstance(table, IcebergTable):
+        raise UsageError(f"{table.name} is not an Iceberg table", hint="only those are maintained")
+    return table
 
 
 def no_spark() -> SparkSession:
@@ -78,6 +91,11 @@ class TableView:
     done: tuple[str, ...] = ()  # names of steps; in a dry run, those that would have been done
 
     @property
+    def table(self) -> IcebergTable:
+        """The table, with all that is Iceberg's alone."""
+        return iceberg(self.survey.table)
+
+    @property
     def policy(self) -> Policy:
         """What is wanted of the table."""
         return self.subject.policy
@@ -100,11 +118,11 @@ class TableView:
     @property
     def not_loadable(self) -> str | None:
         """Why Iceberg's procedures cannot load the table at all; None if they can."""
-        return not_loadable(self.survey.table)
+        return self.survey.table.not_loadable
 
     def row_session(self) -> SparkSession:
         """The session in which rows of the table are read and rewritten."""
-        return row_session(self.subject.spark(), self.survey.table.types)
+        return row_session(self.subject.spark(), frozenset(self.survey.table.column_types.values()))
 
     @property
     def now_ms(self) -> int:

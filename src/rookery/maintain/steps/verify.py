@@ -13,8 +13,8 @@ from rookery.maintain.steps.reachable_files import named
 from rookery.maintain.steps.step import Plan, Ran, TableView, VerificationError
 from rookery.model import Snapshot, TableName
 from rookery.model.report import counted
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import translate_java_error
+from rookery.tables import Table
+from rookery.tables.java_errors import translate_java_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ def rewritten(before: TableView, after: TableView) -> list[tuple[int, int]]:
         if snapshot.parent_id is not None:
             stretches[-1] = (snapshot.parent_id, last)
     assert base is not None or not stretches
-    return [(first, last) for first, last in stretches if first in after.survey.table.snapshots]
+    return [(first, last) for first, last in stretches if first in after.table.snapshots]
 
 
 def others_came(before: TableView, after: TableView) -> bool:
@@ -63,9 +63,9 @@ def _since(before: TableView, after: TableView) -> list[Snapshot]:
     base, current = before.survey.snapshot, after.survey.snapshot
     if current is None:
         return []
-    known = before.survey.table.snapshots
+    known = before.table.snapshots
     found = []
-    for snapshot in after.survey.table.ancestors(current):
+    for snapshot in after.table.ancestors(current):
         if (base is not None and snapshot.id == base.id) or snapshot.id in known:
             break
         found.append(snapshot)
@@ -78,7 +78,7 @@ def same_rows(before: TableView, after: TableView) -> tuple[str, ...]:
     spark = before.row_session() if stretches else None
     for first, last in stretches:
         assert spark is not None
-        columns = _lasting(after.survey.table, first, last) if before.policy.verify is Verify.ROWS else ()
+        columns = _lasting(after.table, first, last) if before.policy.verify is Verify.ROWS else ()
         found = [rows_at(spark, before.subject.name, each, columns) for each in (first, last)]
         if found[0] != found[1]:
             raise VerificationError(
@@ -89,16 +89,13 @@ def same_rows(before: TableView, after: TableView) -> tuple[str, ...]:
     return ("others have committed at the same time",) if others_came(before, after) else ()
 
 
-def _lasting(table: IcebergTable, first: int, last: int) -> tuple[str, ...]:
+def _lasting(table: Table, first: int, last: int) -> tuple[str, ...]:
     """The columns that two snapshots share: each is read by the schema that it was written with."""
-    schemas, current = table.table.schemas(), table.table.schema()
     sets = []
     for number in (first, last):
-        found = table.table.snapshot_by_id(number)
-        schema = current
-        if found is not None and found.schema_id is not None:
-            schema = schemas.get(found.schema_id, current)
-        sets.append({(field.field_id, field.name, str(field.field_type)) for field in schema.fields})
+        found = table.snapshots.get(number)
+        schema = (table.written_schema(found) if found is not None else None) or table.schema()
+        sets.append({(column.id, column.name, str(column.type)) for column in schema.columns})
     return tuple(name for _, name, _ in sorted(set.intersection(*sets)))
 
 
@@ -138,7 +135,7 @@ def roll_back(name: TableName, snapshot_id: int) -> str:
 
 def nothing_missing(after: TableView) -> Listing:
     """See that all files that a table names and that belong in its folder are there; return what is."""
-    table, store = after.survey.table, after.survey.store
+    table, store = after.table, after.survey.store
     listing = list_table(table.location, store)
     lost = still_absent(after.subject, store, listing, listing.account(named(table).required).absent)
     if lost:

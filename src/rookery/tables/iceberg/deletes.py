@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_POSITION, _EQUALITY = 1, 2
-_PATH_FIELD = 2147483546  # the reserved id of `file_path` in position delete files
+from rookery.tables.files import EQUALITY_DELETES, single_target
 
 
 def attached_deletes(data: pa.Table, deletes: pa.Table, unpartitioned: frozenset[int]) -> list[str]:
@@ -67,21 +66,12 @@ def _reach(
     target = single_target(row)
     if target is not None:
         return [index for index in paths.get(str(target), ()) if sequence[index] <= number]
-    everywhere = row["content"] == _EQUALITY and row["spec_id"] in unpartitioned
+    everywhere = row["content"] == EQUALITY_DELETES and row["spec_id"] in unpartitioned
     none = np.empty(0, np.int64)
     candidates = everything if everywhere else by_partition.get((row["spec_id"], row["partition"]), none)  # type: ignore[arg-type]
-    limit = number - 1 if row["content"] == _EQUALITY else number
+    limit = number - 1 if row["content"] == EQUALITY_DELETES else number
     reached: list[int] = candidates[sequence[candidates] <= limit].tolist()
     return reached
-
-
-def single_target(row: Mapping[str, Any]) -> str | None:
-    """Return the one data file that a delete file is of: it names it, or its bounds of paths do."""
-    if row["referenced_data_file"] or row["content"] != _POSITION:
-        return row["referenced_data_file"]  # type: ignore[no-any-return]
-    lower = dict(row["lower_bounds"] or ()).get(_PATH_FIELD)
-    upper = dict(row["upper_bounds"] or ()).get(_PATH_FIELD)
-    return lower.decode() if lower is not None and lower == upper else None
 
 
 _IDENTITY = ("path", "content_offset", "content_size", "size", "rows", "sequence_number", "added_snapshot_id")

@@ -12,6 +12,7 @@ from pyiceberg.io import FileIO
 
 from rookery.io import shown
 from rookery.model import FormatError, Place
+from rookery.tables.files import FILE_SCHEMA
 from rookery.tables.iceberg.avro import open_container
 from rookery.tables.iceberg.avro_columns import Columns
 from rookery.tables.iceberg.avro_program import Program
@@ -19,51 +20,10 @@ from rookery.tables.iceberg.avro_shape import Chars, Fields, Items, Number, Raw,
 from rookery.tables.iceberg.avro_source import read_whole, readable
 from rookery.tables.iceberg.manifest_list import Manifest
 
-_COUNTS = pa.map_(pa.int32(), pa.int64())
-_BOUNDS = pa.map_(pa.int32(), pa.binary())
 _MAPS = ("column_sizes", "value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")
 _DELETED = 2
 _CONTENTS = 3
 _BATCH = 1 << 29  # bytes of one column: two manifests together stay below what Arrow's offsets can tell
-
-FILE_SCHEMA = pa.schema(
-    [
-        ("path", pa.string()),
-        ("content", pa.int8()),  # 0 data, 1 position deletes or deletion vector, 2 equality deletes
-        ("format", pa.string()),
-        ("size", pa.int64()),
-        ("rows", pa.int64()),
-        ("spec_id", pa.int32()),
-        ("partition", pa.string()),  # JSON list of values in the order of the spec
-        ("sequence_number", pa.int64()),
-        ("added_snapshot_id", pa.int64()),
-        ("column_sizes", _COUNTS),
-        ("value_counts", _COUNTS),
-        ("null_counts", _COUNTS),
-        ("nan_counts", _COUNTS),
-        ("lower_bounds", _BOUNDS),
-        ("upper_bounds", _BOUNDS),
-        ("referenced_data_file", pa.string()),
-        ("content_offset", pa.int64()),
-        ("content_size", pa.int64()),
-        ("equality_ids", pa.list_(pa.int32())),
-        ("manifest", pa.string()),
-        ("row_groups", pa.int32()),  # null if the writer does not say where they begin
-    ]
-)
-
-IDENTITY = (
-    "path",
-    "format",
-    "size",
-    "rows",
-    "spec_id",
-    "partition",
-    "sequence_number",
-    "added_snapshot_id",
-)
-"""The columns that together make a file the same file. Its path alone does not: names are used again, and
-the same file committed again has another data sequence number, so other deletes apply to it."""
 
 _FILE = Fields(
     (
@@ -94,16 +54,6 @@ _ENTRY = Fields(
         (2, _FILE),
     )
 )
-
-
-SEPARATOR = pa.scalar("\0", pa.large_string())
-
-
-def identities(files: pa.Table) -> pa.Array:
-    """Return what makes each file the same file, its deletes aside, as one string a file."""
-    columns = [files[name].cast(pa.large_string()) for name in IDENTITY]
-    joined = pc.binary_join_element_wise(*columns, SEPARATOR, null_handling="replace", null_replacement="")
-    return joined.combine_chunks()
 
 
 def read_files(io: FileIO, manifests: Iterable[Manifest]) -> pa.Table:
@@ -241,8 +191,3 @@ def _is_text(value: bytes | None) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def is_data(manifest: Manifest) -> bool:
-    """Whether a manifest lists data files, not deletes."""
-    return manifest.content == 0

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from rookery.model import CatalogError, MachineError, RookeryError, StorageError, TableName
 from rookery.model.retry import pauses
 from rookery.puffin import THETA_V1, BlobMetadata, WrittenFile
-from rookery.tables.iceberg.java_errors import failure_hint, java_reason, refused_types
+from rookery.tables.java_errors import failure_hint, java_reason, refused_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

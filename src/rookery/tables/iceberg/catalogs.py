@@ -17,11 +17,13 @@ from pyiceberg.utils.config import DEFAULT, Config
 from rookery.io import RenewableProperties
 from rookery.io.location import FILE_IO
 from rookery.io.redaction import redact
-from rookery.model import CatalogError, RookeryError, TableName, UsageError
-from rookery.tables.any_blob_type import load_with_any_blob_type
-from rookery.tables.foreign_types import carrying
+from rookery.model import CatalogError, MissingTableError, RookeryError, TableName, UsageError
+from rookery.tables.iceberg.any_blob_type import load_with_any_blob_type
+from rookery.tables.iceberg.foreign_types import carrying
+from rookery.tables.iceberg.table import IcebergTable
 
 EMBEDDED_NAME = "lake"
+SQL, REST, HIVE, GLUE = "sql", "rest", "hive", "glue"  # kinds of catalog
 HOME_VARIABLE = "ROOKERY_HOME"
 _PYDANTIC = re.compile(r"Value error, (.*?) \[type=")
 
@@ -34,12 +36,12 @@ class CatalogConfig:
     properties: Mapping[str, str] = field(repr=False)  # may hold secrets
 
     @property
-    def type(self) -> CatalogType:
-        """The kind of catalog: what `type` says, else what the address looks like."""
+    def type(self) -> str:
+        """The kind of catalog, as `sql` or `rest`: what `type` says, else what the address looks like."""
         stated = self.properties.get("type")
         try:
             if stated:
-                return CatalogType(stated.lower())
+                return CatalogType(stated.lower()).value
             inferred = infer_catalog_type(self.name, dict(self.properties))
         except ValueError as error:
             raise CatalogError(
@@ -47,7 +49,7 @@ class CatalogConfig:
                 hint="set its uri, and its type if that is not rest, sql, hive or glue",
             ) from error
         assert inferred is not None
-        return inferred
+        return inferred.value
 
 
 def home() -> Path:
@@ -137,7 +139,7 @@ def resolve_table(text: str, catalog: str | None = None) -> tuple[CatalogConfig,
 def open_catalog(config: CatalogConfig) -> Catalog:
     """Open a catalog; the folder of a SQLite one is made if it is missing."""
     kind = config.type  # says plainly what is missing before anything is tried
-    if kind is CatalogType.SQL:
+    if kind == SQL:
         _make_sqlite_folder(config.properties.get("uri", ""))
     try:
         return load_catalog(config.name, **{PY_IO_IMPL: FILE_IO, **config.properties})
@@ -155,6 +157,11 @@ def reason_of(error: Exception, properties: Mapping[str, str]) -> str:
     return redact(told.group(1) if told else text, properties) or type(error).__name__
 
 
+def open_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> IcebergTable:
+    """Open a table; *properties* are the catalog's."""
+    return IcebergTable(name, load_table(catalog, name, properties))
+
+
 def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> Table:
     """Load a table; *properties* are the catalog's, whose secrets errors must not show."""
     try:
@@ -162,7 +169,9 @@ def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str])
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if is_view(catalog, name.identifier):
             raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
-        raise UsageError(f"there is no table {name}", hint="check the name, or use --catalog") from error
+        raise MissingTableError(
+            f"there is no table {name}", hint="check the name, or use --catalog"
+        ) from error
     except Exception as error:  # every kind of catalog raises what its client raises
         raise CatalogError(
             f"{name} cannot be loaded: {reason_of(error, properties)}",

@@ -20,8 +20,8 @@ from pyiceberg.types import BinaryType, DecimalType, UnknownType
 
 import rookery
 from rookery.model.type_names import SKETCHED, base_type
-from rookery.tables.foreign_types import ForeignType, carried, carrying, is_known
-from rookery.tables.iceberg.schema import leaves
+from rookery.tables.iceberg.foreign_types import ForeignType, carried, carrying, is_known
+from rookery.tables.iceberg.schema import schema_of
 from tests.foreign import FOREIGN, KINDS, OBJECT, OTHERS, foreign_lake, metadata_text, spelled
 
 DEFAULTS: dict[str, Any] = {"initial-default": {"w": [1, None]}, "write-default": "x"}
@@ -47,7 +47,7 @@ def test_metadata_is_written_as_it_was_read(tmp_path: Path, kind: Any, version: 
 @pytest.mark.parametrize("kind", KINDS, ids=spelled)
 def test_columns(tmp_path: Path, kind: Any) -> None:
     schema = foreign_lake(tmp_path, kind).load("db.t").schema()
-    found = {field.name: field.type for field in leaves(schema)}
+    found = {field.name: field.type for field in schema_of(schema).leaves}
     assert {found[name] for name in FOREIGN} == {spelled(kind)}
     assert found.keys() == {*FOREIGN, *OTHERS}
     assert isinstance(schema.find_type("g"), ForeignType)
@@ -62,7 +62,7 @@ def test_a_default_makes_a_column_filled() -> None:
     schema = {"type": "struct", "fields": [{"id": 1, "name": "q", "required": False, "type": "q"} | DEFAULTS]}
     text = json.dumps(_metadata(schema))
     with carrying():
-        (field,) = leaves(TableMetadataUtil.parse_raw(text).schema())
+        (field,) = schema_of(TableMetadataUtil.parse_raw(text).schema()).leaves
     assert field.filled
 
 

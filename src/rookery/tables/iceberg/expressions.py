@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from pyiceberg import expressions as ice
+from pyiceberg.expressions import BooleanExpression as BooleanExpression
 from pyiceberg.expressions import literals as given
 
 from rookery.model.errors import UsageError

@@ -10,7 +10,7 @@ import pytest
 from pyiceberg import expressions as ice
 
 from rookery.model import Field, Opaque, UsageError
-from rookery.where.expressions import predicate_from_expression
+from rookery.tables.iceberg.expressions import predicate_from_expression
 from rookery.where.sql_text import parse_predicate
 
 FIELDS = (
