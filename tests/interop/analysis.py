@@ -143,7 +143,3 @@ def all_exact(spark: SparkSession, name: str, lake: Lake) -> int:
         assert (stats[field.id].ndv, stats[field.id].kind) == (len(hashes), "exact"), field.name
         assert stats[field.id].coverage == 1.0, field.name
     return len(fields)
-
-
-def is_uuid(schema: Schema, field: Field) -> bool:
-    return field.type == "uuid"

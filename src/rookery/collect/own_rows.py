@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -60,7 +61,9 @@ def _with_deletes(table: Table, store: Store, snapshot: Snapshot, paths: Sequenc
     files = FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
     wanted = pc.is_in(files.files["path"], value_set=pa.array(paths, pa.string()))
     keep = wanted.combine_chunks().to_numpy(zero_copy_only=False)
-    return survivors(Pruning(table, snapshot, files, ALWAYS, keep), store.io_properties)
+    return survivors(
+        Pruning(table, snapshot, files, ALWAYS, keep, np.ones(len(files), bool)), store.io_properties
+    )
 
 
 def _mapper(

@@ -53,6 +53,7 @@ class Pruning:
     files: FileSet
     predicate: Predicate
     keep: NDArray[np.bool_]
+    alone: NDArray[np.bool_]  # files whose rows no other file replaces; the others are not skipped
     stages: list[StageReport] = field(default_factory=list)
     rows: dict[int, SegmentRows] = field(default_factory=dict)  # by segment, where an index knows rows
 
@@ -86,7 +87,8 @@ CASCADE: tuple[tuple[str, Stage], ...] = (
 
 def prune(table: Table, snapshot: Snapshot, files: FileSet, predicate: Predicate) -> Pruning:
     """Send a predicate through the cascade."""
-    pruning = Pruning(table, snapshot, files, predicate, np.ones(len(files), bool))
+    everything = np.ones(len(files), bool)
+    pruning = Pruning(table, snapshot, files, predicate, everything, table.stands_alone(files.files))
     indexes = ((kind.stage, kind.prune) for kind in KINDS.values())
     for name, stage in (*CASCADE, *indexes):
         _run(pruning, name, stage)
@@ -97,7 +99,7 @@ def _run(pruning: Pruning, name: str, stage: Stage) -> None:
     started = time.perf_counter()
     before, read_before = pruning.measure(), pruning.files.index_bytes()
     found, note = _judged(pruning, name, stage)
-    pruning.keep = pruning.keep & found
+    pruning.keep = pruning.keep & (found | ~pruning.alone)
     after = pruning.measure()
     read = pruning.files.index_bytes() - read_before
     took = (time.perf_counter() - started) * 1000

@@ -61,6 +61,7 @@ class StoredFile:
     rows: int
     replaced: frozenset[int] = frozenset()  # columns, by field id, whose values stand in the partition
     mapping: ColumnMapping = BY_FIELD_ID
+    stands_alone: bool = True  # else rows in it replace rows in other files, or are replaced
 
 
 @dataclass(slots=True)
@@ -102,6 +103,9 @@ def row_groups(
     counting = {number: leaf for number, leaf in leaves.items() if number not in file.replaced}
     everything = [Group(number) for number in range(len(footer.row_groups))]
     inside = Inside(file, footer, counting, everything, cache)
+    if not file.stands_alone:
+        inside.notes.append("a file whose rows are merged with those of others is read whole")
+        return inside
     if not leaves:
         inside.notes.append("a file without field ids is read whole")
         return inside
@@ -236,6 +240,8 @@ def _in_dictionary(source: Source, chunk: Chunk, leaf: Leaf, values: Sequence) -
 
 def pages(source: Source, inside: Inside, predicate: Predicate) -> None:
     """Note of every row group that is left which of its rows lie in pages that may match."""
+    if not inside.file.stands_alone:
+        return
     wanted = {leaf.field.id: leaf.field for leaf in leaves_of(predicate)}
     stored = [inside.leaves[number] for number in wanted if number in inside.leaves]
     stored = [leaf for leaf in stored if leaf.is_flat]

@@ -84,6 +84,11 @@ def _matching(
         raise StorageError(
             f"{shown(file.path)} is {file.format}, which is not read here", hint="use table.scan(spark, …)"
         )
+    if not file.stored.stands_alone:
+        raise StorageError(
+            f"{shown(file.path)} has rows that are merged with those of other files, which is not done here",
+            hint="use table.scan(spark, …)",
+        )
     with open_source(file.path, request.io_properties) as opened:
         source = TailSource(opened, file.size, FIRST_READ)
         try:

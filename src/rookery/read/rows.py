@@ -85,7 +85,7 @@ def _known_counts(pruning: Pruning) -> int:
         return 0
     numbers = pruning.numbers
     attached = attached_deletes(pruning, pruning.files.files.take(numbers))
-    plain = pruning.keep.copy()
+    plain = pruning.keep & pruning.alone
     plain[[int(numbers[place]) for place in attached]] = False
     whole = plain & sure_files(pruning, pruning.predicate)
     total = int(pruning.files.files["rows"].to_numpy()[whole].sum())

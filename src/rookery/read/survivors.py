@@ -45,6 +45,7 @@ def survivors(
                 file["rows"],
                 constants.replaced(file["spec_id"], file["partition"]),
                 pruning.table.column_mapping(file["path"]),
+                bool(pruning.alone[number]),
             ),
             file["format"],
             constants.of(file["spec_id"], file["partition"]),
