@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,20 +11,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.indexes.view import SegmentPosition
-from rookery.model import Field, MissingFileError, RookeryError, Snapshot, StorageError
+from rookery.model import Field, Snapshot
 from rookery.model.cache import nbytes_of
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.sidecar import Index, Segment, State, Store
 from rookery.sidecar.live import Live, live_files
-from rookery.sidecar.state import read_state
+from rookery.sidecar.usable import from_best_cached_state
 from rookery.sidecar.zone_map import FILE_COLUMNS, ZoneMap, column_of, proven
 from rookery.tables import Table
 from rookery.values.canonical import bound_from_bytes, is_float
-
-log = logging.getLogger(__name__)
-
-_LISTING_SECONDS = 300
-_NAME_BYTES = 200  # what an entry of a listing takes, about
 
 
 class FileSet:
@@ -211,67 +204,25 @@ def _taken(table: pa.Table, places: NDArray[np.int64]) -> pa.Table:
 
 def file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
     """Return the live files of a snapshot, by the best state that can be read, or by manifests alone."""
-    ancestors = [ancestor.id for ancestor in table.ancestors(snapshot)]
-    notes: list[str] = []
-    for name, state in _states(table, store, ancestors, notes):
-        if state.header.table_uuid != table.uuid:
-            continue
-        key = ("file set", store.path(name), snapshot.id)
 
-        def build(state: State = state) -> FileSet:
-            # What is known of all rows of a file holds whatever its deletes are by now.
-            grown = state.header.snapshot_id in ancestors
-            return FileSet(
+    def described_by(state: State) -> FileSet:
+        # What is known of all rows of a file holds whatever its deletes are by now.
+        grown = any(ancestor.id == state.header.snapshot_id for ancestor in table.ancestors(snapshot))
+        return store.cache.get(
+            ("file set", store.path(state.name), snapshot.id),
+            lambda: FileSet(
                 store, state, live_files(table, snapshot, state, decode_all=False, whatever_deletes=grown)
-            )
+            ),
+            nbytes_of,
+        )
 
-        try:
-            return store.cache.get(key, build, nbytes_of)
-        except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
-            log.warning("a state is skipped, the next analyze replaces it: %s", error)
-            notes.append(f"a state is skipped: {error}")
-    found = store.cache.get(
-        ("file set", table.location, table.uuid, snapshot.id),
-        lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True)),
-        nbytes_of,
-    )
-    found.notes[:] = notes
+    notes: list[str] = []
+    found = from_best_cached_state(table, store, snapshot, described_by, notes)
+    if found is None:
+        found = store.cache.get(
+            ("file set", table.location, table.uuid, snapshot.id),
+            lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True)),
+            nbytes_of,
+        )
+        found.notes[:] = notes
     return found
-
-
-def _states(
-    table: Table, store: Store, ancestors: Sequence[int], notes: list[str]
-) -> Iterator[tuple[str, State]]:
-    """The readable states, best first; those read before are cached."""
-    try:
-        listed = _listing(table, store)
-    except StorageError as error:  # rows are found without a state too
-        log.warning("indexes are not used: %s", error)
-        notes.append(f"indexes are not used: {error}")
-        return
-    for name in store.ranked(ancestors, listed):
-        path = store.path(name)
-        read = partial(read_state, path, store.io_properties, sketches=False, size=listed[name])
-        try:
-            yield name, store.cache.get(("state", path), read, nbytes_of)
-        except RookeryError as error:
-            if isinstance(error, MissingFileError):
-                store.cache.drop(_listing_key(table, store))
-            log.warning("a state is skipped, the next analyze replaces it: %s", error)
-            notes.append(f"a state is skipped: {error}")
-
-
-def _listing(table: Table, store: Store) -> Mapping[str, int]:
-    """What lies beside the table: listed once for a version of its metadata, and again after a while.
-
-    A state that another process writes without a commit is seen when the while is over; until then the table
-    is read by an older one, which is slower but never wrong.
-    """
-    if table.version is None:
-        return store.listing()
-    return store.cache.get(_listing_key(table, store), store.listing, lambda names: _NAME_BYTES * len(names))
-
-
-def _listing_key(table: Table, store: Store) -> tuple[str, str, str | None, int, int]:
-    period = int(time.time() // _LISTING_SECONDS)
-    return "listing", store.location, table.version, store.changes, period

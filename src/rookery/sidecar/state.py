@@ -126,6 +126,7 @@ class State:
     quantiles: Mapping[int, Quantiles] = field(default_factory=dict)
     frequent: Mapping[int, Frequent] = field(default_factory=dict)
     bytes_read: int = field(default=0, compare=False)  # to come by it
+    name: str = field(default="", compare=False)  # of the file that it was read from
 
     @property
     def nbytes(self) -> int:

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rookery.io import Readable, ReopeningSource, list_folder, local_path, scheme_of, shown
 from rookery.io.moving import delete_file
@@ -91,9 +91,14 @@ class Store:
         """
         for name in self.ranked(preferred):
             try:
-                yield name, read_state(self.path(name), self.io_properties, sketches=sketches)
+                yield name, self.read_state(name, sketches=sketches)
             except UNUSABLE_FILE as error:
                 log.warning("a state is skipped: %s", error)
+
+    def read_state(self, name: str, *, sketches: bool = True, size: int | None = None) -> State:
+        """Read a state of this folder."""
+        found = read_state(self.path(name), self.io_properties, sketches=sketches, size=size)
+        return replace(found, name=name)
 
     def ranked(self, preferred: Sequence[int], names: Collection[str] | None = None) -> list[str]:
         """Return the names of all states, or of those among *names*, best first, as `newest` has them."""
