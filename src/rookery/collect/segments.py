@@ -59,7 +59,8 @@ def write_groups(
         in_parts = {ordinal for number, ordinal in shared if number == group.number}
         written[group.number] = _write(store, work, group, whole, in_parts, last_id)
 
-    for partial in run(spark, tasks, store.io_properties, progress):
+    store.make_folder()
+    for partial in run(spark, tasks, store.io_properties, store.location, progress):
         finish(work.groups[partial.group], partial)
     for group in work.groups:
         if group.number not in written:

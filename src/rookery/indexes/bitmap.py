@@ -66,13 +66,13 @@ class BitmapKind(IndexKind[BitmapIndex]):
         """Return a builder of bitmaps for the rows of all files."""
         return _Builder(BitmapBuilder(index.type, rows))
 
-    def encode(self, part: BitmapIndex) -> Iterator[tuple[int, bytes]]:
+    def encode(self, part: BitmapIndex) -> Iterator[tuple[int, bytes | memoryview]]:
         """Yield the bitmaps of all files in one row."""
         yield 0, part.encode()
 
-    def decode(self, number: int, payload: bytes) -> BitmapIndex:
+    def decode(self, number: int, payload: bytes | memoryview) -> BitmapIndex:
         """Read that row."""
-        return BitmapIndex.decode(payload)
+        return BitmapIndex.decode(bytes(payload))
 
     def merge(self, parts: Sequence[BitmapIndex]) -> BitmapIndex:
         """Join bitmaps; of a file in several parts, each knows some rows."""

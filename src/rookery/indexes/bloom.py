@@ -45,12 +45,12 @@ class BloomKind(IndexKind[Filters]):
         """Return a builder of one filter a file."""
         return _Builder(index)
 
-    def encode(self, part: Filters) -> Iterator[tuple[int, bytes]]:
+    def encode(self, part: Filters) -> Iterator[tuple[int, bytes | memoryview]]:
         """Yield a filter a row."""
         for ordinal, found in part.items():
-            yield ordinal, found.to_bytes()
+            yield ordinal, found.buffer()
 
-    def decode(self, number: int, payload: bytes) -> Filters:
+    def decode(self, number: int, payload: bytes | memoryview) -> Filters:
         """Read one filter."""
         return {number: BloomFilter.from_bytes(payload)}
 

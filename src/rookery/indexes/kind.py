@@ -104,11 +104,11 @@ class IndexKind(ABC, Generic[Part]):
         """Return a builder for a group of files that have so many rows."""
 
     @abstractmethod
-    def encode(self, part: Part) -> Iterator[tuple[int, bytes]]:
+    def encode(self, part: Part) -> Iterator[tuple[int, bytes | memoryview]]:
         """Yield a part as rows that executors send: a number of the kind's own choice, and bytes."""
 
     @abstractmethod
-    def decode(self, number: int, payload: bytes) -> Part:
+    def decode(self, number: int, payload: bytes | memoryview) -> Part:
         """Read one such row."""
 
     @abstractmethod

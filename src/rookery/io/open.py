@@ -35,14 +35,21 @@ def open_source(what: Readable, properties: Mapping[str, str] | None = None) -> 
 
 
 def create_sink(
-    where: Writable, properties: Mapping[str, str] | None = None, *, overwrite: bool = False
+    where: Writable,
+    properties: Mapping[str, str] | None = None,
+    *,
+    overwrite: bool = False,
+    durable: bool = True,
 ) -> Sink:
-    """Make a sink for a path or a URL; nothing appears there before its commit."""
+    """Make a sink for a path or a URL; nothing appears there before its commit.
+
+    One that is not *durable* may be lost if the machine fails right after.
+    """
     if isinstance(where, Sink):
         return where
     location = os.fspath(where)
     if scheme_of(location) is None:
-        return LocalSink(location, overwrite=overwrite)
+        return LocalSink(location, overwrite=overwrite, durable=durable)
     from rookery.io.remote import create_remote
 
     return create_remote(location, properties or {}, overwrite=overwrite)

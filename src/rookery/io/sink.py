@@ -75,10 +75,11 @@ class BytesSink(Sink):
 class LocalSink(Sink):
     """A file of this machine: written under a passing name beside the final one, then renamed."""
 
-    def __init__(self, path: str, *, overwrite: bool = False) -> None:
+    def __init__(self, path: str, *, overwrite: bool = False, durable: bool = True) -> None:
         super().__init__(path)
         self._final = local_path(path)
         self._overwrite = overwrite
+        self._durable = durable
         folder, base = os.path.split(self._final)
         self._passing = os.path.join(folder, f".{base}.{uuid.uuid4().hex}.tmp")
         if not overwrite and os.path.exists(self._final):
@@ -104,7 +105,8 @@ class LocalSink(Sink):
             raise ValueError(f"{self.name} is already committed")
         try:
             self._file.flush()
-            os.fsync(self._file.fileno())
+            if self._durable:
+                os.fsync(self._file.fileno())
             self._file.close()
             if self._overwrite:
                 os.replace(self._passing, self._final)

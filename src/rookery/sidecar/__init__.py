@@ -10,7 +10,7 @@ from rookery.sidecar.state import (
     State,
     StateHeader,
 )
-from rookery.sidecar.store import Store, default_location, store_of
+from rookery.sidecar.store import Store, default_location, part_name, store_of
 from rookery.sidecar.zone_map import ZoneMap
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "ZoneMap",
     "default_location",
     "open_segment",
+    "part_name",
     "store_of",
     "write_segment",
 ]

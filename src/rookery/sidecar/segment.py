@@ -31,7 +31,7 @@ THETA = "theta"
 PREFIX = "segment-"
 SUFFIX = ".puffin"
 _BLOB_BYTES = 500  # what the description of a blob takes in memory, about
-_UNIQUE = re.compile(r"([0-9a-f]{16})[0-9a-f]{16}" + re.escape(SUFFIX))
+_UNIQUE = re.compile(r"([0-9a-f]{16})[0-9a-f]{16}\.(?:puffin|bin)$")
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 LOCATION_PROPERTY = "rookery.location"
 FOLDER_SUFFIX = ".rookery"
 # In seconds, longer than a run takes: others may be about to name what no state names yet.
+PART_PREFIX = "part-"
 GRACE = 24 * 3600.0
 _RECENT = 8  # states that are asked for what is declared
 _ATTEMPTS = 8
@@ -110,7 +111,7 @@ class Store:
     def write_state(self, new: State) -> str:
         """Write a state and return its name."""
         name = state_name(new.header)
-        self._make_folder()
+        self.make_folder()
         write_state(self.path(name), new, self.io_properties)
         _CHANGES[self.location] += 1
         return name
@@ -144,7 +145,7 @@ class Store:
 
     def segment_path(self) -> str:
         """Return the location of a segment to be."""
-        self._make_folder()
+        self.make_folder()
         return self.path(segment.segment_name())
 
     def open_segment(self, entry: SegmentEntry) -> segment.Segment:
@@ -182,7 +183,7 @@ class Store:
         return doomed
 
     def garbage(self, table_uuid: str, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
-        """Name a table's states of snapshots that are gone, but the newest; unnamed segments; torsos.
+        """Name a table's states of snapshots that are gone, but the newest; unnamed segments; other remains.
 
         Nothing younger than *grace* seconds is named, except states that a later one of their snapshot
         replaces. Other tables may keep theirs in the same folder: a state that cannot be read may be one of
@@ -198,7 +199,8 @@ class Store:
         ]
         doomed += _superseded(states)
         kept = [name for _, _, name in everything if name not in doomed]
-        return [*dict.fromkeys(doomed), *self._unnamed(kept, grace), *self._torsos(grace)]
+        parts = [name for name in self.names(PART_PREFIX, "") if _old(name, grace)]
+        return [*dict.fromkeys(doomed), *self._unnamed(kept, grace), *parts, *self._torsos(grace)]
 
     def _is_of(self, name: str, table_uuid: str) -> bool:
         try:
@@ -235,7 +237,8 @@ class Store:
             and file.modified < time.time() - grace
         ]
 
-    def _make_folder(self) -> None:
+    def make_folder(self) -> None:
+        """Make the folder, where folders have to be made."""
         if scheme_of(self.location) is None:
             try:
                 os.makedirs(local_path(self.location), exist_ok=True)
@@ -243,6 +246,11 @@ class Store:
                 raise StorageError(
                     f"{self.location}: {error.strerror}", hint=f"set the table's property {LOCATION_PROPERTY}"
                 ) from error
+
+
+def part_name() -> str:
+    """Return a name that no other file with parts of indexes has."""
+    return f"{PART_PREFIX}{segment.unique_part()}.bin"
 
 
 def _old(name: str, grace: float) -> bool:

@@ -145,12 +145,16 @@ class BloomFilter:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def buffer(self) -> memoryview:
+        """Return the bitset as Parquet stores it, not copied where that can be avoided."""
+        return np.ascontiguousarray(self.words, "<u4").reshape(-1).view(np.uint8).data
+
     def to_bytes(self) -> bytes:
         """Return the bitset as Parquet stores it."""
-        return self.words.astype("<u4", copy=False).tobytes()
+        return bytes(self.buffer())
 
     @classmethod
-    def from_bytes(cls, bitset: bytes, *, place: Place = IN_MEMORY) -> Self:
+    def from_bytes(cls, bitset: bytes | memoryview, *, place: Place = IN_MEMORY) -> Self:
         """Read a bitset."""
         if not bitset or len(bitset) % BLOCK_SIZE:
             raise BloomError(place, f"blocks of {BLOCK_SIZE} bytes", f"{len(bitset)} bytes")
