@@ -80,8 +80,9 @@ def _metadata_files(table: IcebergTable, store: Store, listing: Listing) -> list
     found = [file for file in listing.files if METADATA_NAME.search(file.name)]
     paths = (table.table.metadata_location, *metadata_log(table))
     folders = dict.fromkeys([table.metadata_folder, *(path.rpartition("/")[0] for path in paths)])
+    listed = {file.location.rpartition("/")[0] for file in found}
     for folder in folders:
-        if not listing.contains(folder):
+        if folder not in listed:  # in another bucket, or behind a link, whatever its name looks like
             elsewhere = list_folder(folder, store.io_properties, recursive=False, links=False)
             found += [file for file in elsewhere if METADATA_NAME.search(file.name)]
     return found
