@@ -81,9 +81,7 @@ def test_filters_of_many_megabytes(
 ) -> None:
     name = new_table("k bigint")
     for start in (0, 1_000_000):
-        spark.sql(
-            f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ id FROM range({start}, {start} + 600000, 2)"
-        )
+        spark.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ id FROM range({start}, {start} + 600000, 2)")
     read: list[int] = []
 
     def counting(stated: bytes, io_properties: Mapping[str, str]) -> Iterator[IndexRow]:

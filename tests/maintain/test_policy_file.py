@@ -82,7 +82,7 @@ class TestGood:
                 deletes: {min-files: 2, dangling: false}
                 manifests: {most-small: 7}
                 snapshots: {keep-for: 0d, keep-last: -1}
-                orphans: {older-than: never, max-share: 0.2, trash: /mnt/trash, trash-keep: 2d}
+                orphans: {older-than: never, max-share: 0.2, trash: /mnt/trash, trash-keep: 2d, outside: true}
                 statistics-files: {older-than: 2w}
                 quiet-hours: ["Mon-Fri 08:00-18:00 Europe/Berlin", 22:00-06:00]
                 limits: {bytes: 1GB}

@@ -56,6 +56,24 @@ def registered(lake: Lake, table: str) -> set[int]:
     return {file.snapshot_id for file in lake.load(table).metadata.statistics}
 
 
+def test_what_is_declared_and_lacks_after_a_rollback_is_collected(
+    spark: SparkSession, lake: Lake, new_table: NewTable
+) -> None:
+    table = new_table(COLUMNS)
+    append(spark, table, 0, 50)
+    analyze(spark, table, lake=lake)
+    first = lake.load(table).metadata.current_snapshot_id
+    append(spark, table, 50, 50)
+    analyze(spark, table, histogram=["id"], top_k=["kind"], together=[["id", "kind"]], lake=lake)
+    assert isinstance(refresh.plan(look_of(lake, table)), Idle)
+    spark.sql(f"CALL lake.system.rollback_to_snapshot('{table.partition('.')[2]}', {first})")
+    planned = refresh.plan(look_of(lake, table))
+    assert isinstance(planned, Plan)
+    assert planned.why == "3 declared statistics not collected yet"
+    assert take(spark, lake, table, refresh.NAME, BRISK).outcome is Outcome.DONE
+    assert isinstance(refresh.plan(look_of(lake, table)), Idle)
+
+
 def test_statistics_are_registered_before_the_old_ones_go(
     spark: SparkSession, lake: Lake, new_table: NewTable
 ) -> None:

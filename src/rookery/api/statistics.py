@@ -279,6 +279,9 @@ def analyze(
     histogram: Sequence[str] = (),
     top_k: Sequence[str] = (),
     sample: int = 0,
+    drop_together: Sequence[Sequence[str]] = (),
+    drop_histogram: Sequence[str] = (),
+    drop_top_k: Sequence[str] = (),
     full: bool = False,
     snapshot: int | None = None,
     dry_run: bool = False,
@@ -289,7 +292,9 @@ def analyze(
 
     Distinct values are counted for all columns, or for *columns*, less *exclude*, and for each group of
     columns in *together*. *histogram* and *top_k* name columns whose quantiles and most frequent values are
-    kept, from all rows or from at most *sample* row groups a file; once asked for, they are kept current.
+    kept, from all rows or from at most *sample* row groups a file. All of these are declared for the table:
+    later calls keep them current, whichever snapshot is the current one, until they are dropped by
+    *drop_together*, *drop_histogram* or *drop_top_k*.
     Where *spark* is a function that returns a session, it is called when there is something to do.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
@@ -299,7 +304,9 @@ def analyze(
     if not callable(spark):
         check_jvm(spark)
     loaded, store = (lake or connect()).open(name)
-    if any(isinstance(names, str) for names in (columns, exclude, histogram, top_k, together, *together)):
+    lists = (columns, exclude, histogram, top_k, drop_histogram, drop_top_k)
+    sets = (together, *together, drop_together, *drop_together)
+    if any(isinstance(names, str) for names in (*lists, *sets)):
         raise UsageError("columns are given as a list of names", hint='use columns=["a", "b"]')
 
     @cache
@@ -308,8 +315,17 @@ def analyze(
         check_jvm(started)
         return started
 
-    groups = tuple(tuple(names) for names in together)
-    choice = Choice(tuple(columns), tuple(exclude), groups, tuple(histogram), tuple(top_k), sample)
+    choice = Choice(
+        columns=tuple(columns),
+        exclude=tuple(exclude),
+        together=tuple(tuple(names) for names in together),
+        histogram=tuple(histogram),
+        top_k=tuple(top_k),
+        sample=sample,
+        drop_together=tuple(tuple(names) for names in drop_together),
+        drop_histogram=tuple(drop_histogram),
+        drop_top_k=tuple(drop_top_k),
+    )
     run = partial(
         collect,
         session,

@@ -55,6 +55,17 @@ def analyze(
     sample: Annotated[
         int, typer.Option(help="Row groups to read per file for --histogram and --top-k; 0 for all.")
     ] = 0,
+    drop_together: Annotated[
+        list[str] | None,
+        typer.Option(help="Count these columns together no longer, as in a,b; may be repeated."),
+    ] = None,
+    drop_histogram: Annotated[
+        list[str] | None, typer.Option(help="Drop the quantiles of these columns; may be repeated.")
+    ] = None,
+    drop_top_k: Annotated[
+        list[str] | None,
+        typer.Option("--drop-top-k", help="Drop the most frequent values of these columns; may be repeated."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Collect everything again.")] = False,
     snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be read.")] = False,
@@ -88,6 +99,9 @@ def analyze(
                     histogram=_split(histogram),
                     top_k=_split(top_k),
                     sample=sample,
+                    drop_together=[_split([names]) for names in drop_together or ()],
+                    drop_histogram=_split(drop_histogram),
+                    drop_top_k=_split(drop_top_k),
                     full=full,
                     snapshot=snapshot,
                     dry_run=dry_run,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rookery.collect.choose import Choice, choose, choose_rows
+from rookery.collect.choose import Choice, choose
+from rookery.collect.declared_statistics import change_by, distributions
 from rookery.collect.distributions import DistributionRequest
 from rookery.collect.keep import keep
 from rookery.collect.prepare import AnalyzePlan, differs, prepare
@@ -68,8 +69,9 @@ def analyze(
     if snapshot is None:
         return Outcome(None, None, 0, 0, 0, Costs(), 0, time.perf_counter() - started, False, {})
     fields, skipped = choose(table.fields(snapshot), choice)
-    work = prepare(table, store, snapshot, fields, full)
-    asked = choose_rows(table.fields(snapshot), choice, work.declared)
+    columns = table.fields(snapshot)
+    work = prepare(table, store, snapshot, fields, full, change_by(columns, choice))
+    asked = distributions(work.declared, columns)
     wants = asked.without(_not_in_rows(table, work))
     state, costs, rows_read, committed = work.state, Costs(), 0, False
     if not dry_run:

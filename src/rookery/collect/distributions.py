@@ -51,13 +51,18 @@ class DistributionRequest:
     def are_in(self, state: State) -> bool:
         """Whether a state has just these, declared and collected."""
         header = state.header.rows
-        if header is None:
-            return not self.fields
-        mine = (tuple(c.id for c in self.histogram), tuple(c.id for c in self.top_k), self.sample)
+        if header is None or not self.fields:
+            return header is None and not self.fields
+        mine = (tuple(c.id for c in self.histogram), tuple(c.id for c in self.top_k))
+        return mine == (header.histogram, header.top_k) and self.are_collected_in(state)
+
+    def are_collected_in(self, state: State) -> bool:
+        """Whether a state has these, from the same sample, whatever else it has."""
         return (
-            mine == (header.histogram, header.top_k, header.sample)
-            and all(number in state.quantiles for number in header.histogram)
-            and all(number in state.frequent for number in header.top_k)
+            state.header.rows is not None
+            and state.header.rows.sample == self.sample
+            and all(column.id in state.quantiles for column in self.histogram)
+            and all(column.id in state.frequent for column in self.top_k)
         )
 
     def without(self, ids: Set[int]) -> DistributionRequest:

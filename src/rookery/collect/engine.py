@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rookery.collect.arrow import leaf_array
-from rookery.collect.column_sets import is_group, member_ids
+from rookery.collect.column_sets import is_group
 from rookery.collect.plan import Group
 from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.read import ENGINE, add_group
 from rookery.collect.readable import readable_only
 from rookery.collect.task import Costs, Partial
 from rookery.model import Field, Snapshot, quote_part
+from rookery.model.type_names import member_ids
 from rookery.sketch import InvertedThetaBuilder, ThetaSketch
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import add_arrow

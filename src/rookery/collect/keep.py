@@ -59,7 +59,7 @@ def keep(
             )
         )
     files = pa.concat_tables(parts) if parts else FILES_SCHEMA.empty_table()
-    segments_left, files = _drop_dead(segments, files, set(work.indexes.indexes))
+    segments_left, files = _drop_dead(segments, files, set(work.declared.indexes))
     types = dict(work.state.header.types) if work.state is not None else {}
     types |= {field.id: field.type for field in work.fields}
     index = StateHeader(
@@ -73,10 +73,10 @@ def keep(
         work.live.delete_manifests,
         types,
         rows[0],
-        work.indexes.indexes,
-        work.indexes.at,
     )
-    state = State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
+    state = work.declared.on(
+        State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
+    )
     # What was left out while files came and went is not known of this snapshot, though its segments stay.
     complete = state.complete((*table.fields(work.snapshot), *work.fields))
     complete -= work.skipped.keys()

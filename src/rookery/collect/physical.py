@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rookery.collect.column_sets import is_group, member_ids
+from rookery.collect.column_sets import is_group
 from rookery.model import Field
+from rookery.model.type_names import member_ids
 from rookery.parquet import Leaf
 
 

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rookery.collect.arrow import leaf_array, read_leaves, row_values
-from rookery.collect.column_sets import is_group, member_types
+from rookery.collect.column_sets import is_group
 from rookery.collect.physical import PhysicalColumns
 from rookery.indexes import RowConsumer
 from rookery.io import Source, SourceFile, TailSource, open_source
 from rookery.model import Field, Place
+from rookery.model.type_names import member_types
 from rookery.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
 from rookery.parquet.pages import UnreadablePagesError, read_chunk
 from rookery.sketch import ThetaSketch

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.collect.column_sets import is_group, member_ids
+from rookery.collect.column_sets import is_group
 from rookery.model import Field, Snapshot, counted
 from rookery.model.text import REPLACEMENT_IN_JSON
-from rookery.model.type_names import SKETCHED, base_type
+from rookery.model.type_names import SKETCHED, base_type, member_ids
 from rookery.tables import Table
 
 _NOT_IN_SPARK = frozenset({"time", "timestamp_ns", "timestamptz_ns"})

@@ -28,7 +28,7 @@ def refresh_rows(
         return None, DistributionSketches(), 0
     gone = _rows_gone(work)
     before = work.state.header.rows if work.state is not None else None
-    anew = work.state is None or not wants.are_in(work.state)
+    anew = work.state is None or not wants.are_collected_in(work.state)
     if before is not None and before.rows_gone + gone > STALE_SHARE * max(before.rows_seen, 1):
         anew = True
     files = _all_files(table, work) if anew else _new_files(work)

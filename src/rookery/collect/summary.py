@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.collect.choose import declared_groups
+from rookery.collect.choose import collected_groups
 from rookery.collect.column_sets import is_group
 from rookery.collect.extremes import NO_VALUE, ColumnBounds, Extreme
 from rookery.model import Certainty, Estimate, Field, Snapshot
@@ -91,7 +91,7 @@ def summarize(
 ) -> TableSummary:
     """Sum up a snapshot from *state* and the manifests that it has not seen; no data is read."""
     live = live_files(table, snapshot, state, decode_all=False)
-    groups = declared_groups(state, table.fields(snapshot)) if state is not None else []
+    groups = collected_groups(state, table.fields(snapshot)) if state is not None else []
     parts = _parts(store, state, live, wanted, (*table.fields(snapshot), *groups))
     zone_map = ZoneMap.concat([part.zone_map for part in parts])
     # A file that is in two segments, for different columns, is counted once.

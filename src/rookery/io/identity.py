@@ -35,7 +35,7 @@ def path_keys(location: str) -> frozenset[str]:
     >>> bool(path_keys("file:/T/x") & path_keys("/t/X"))
     True
     """
-    path = _SCHEME_AND_AUTHORITY.sub("", location)
+    path = _SCHEME_AND_AUTHORITY.sub("", location) or "/"
     readings = {_folded(reading) for reading in _readings(path)}
     if scheme_of(location) in _WEB:  # the first part may be a bucket
         readings |= {_folded("/" + reading.lstrip("/").partition("/")[2]) for reading in _readings(path)}
@@ -227,7 +227,7 @@ class Listing:
         """Whether a location lies below this folder, in the same store."""
         if scheme_of(location) is not None and _store(location) != _store(self.location):
             return False
-        return any(key.startswith(f"{folder}/") for key in keys for folder in self._folder)
+        return any(key.startswith(f"{folder.rstrip('/')}/") for key in keys for folder in self._folder)
 
     def inside(self, folders: Iterable[str]) -> NDArray[np.bool_]:
         """Return which files lie in one of these folders."""
@@ -245,7 +245,7 @@ class Listing:
     def contains(self, folder: str) -> bool:
         """Whether a folder may be this one, or lie below it, whether or not anything is there."""
         keys = self._identities.of(folder)
-        below = any(key.startswith(f"{own}/") for key in keys for own in self._folder)
+        below = any(key.startswith(f"{own.rstrip('/')}/") for key in keys for own in self._folder)
         return (
             below
             or any(not keys.isdisjoint(own) for own, _ in self._folders.values())

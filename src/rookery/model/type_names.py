@@ -26,6 +26,7 @@ SKETCHED = frozenset(
 )
 """The types whose distinct values can be counted."""
 
+_MEMBER = re.compile(r"(-?\d+):(\w+(?:\([^)]*\)|\[\d+\])?)")
 # As a whole: a type of which only the beginning is known is another type.
 _PARAMETRIC = re.compile(r"(decimal)\(\d+,\s*\d+\)|(fixed)\[\d+\]|(joint)\(.*\)", re.ASCII)
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)", re.ASCII)
@@ -60,3 +61,21 @@ def fixed_length(type_name: str) -> int | None:
     """
     match = _FIXED.fullmatch(type_name)
     return int(match[1]) if match else None
+
+
+def member_ids(type_name: str) -> tuple[int, ...]:
+    """Return the ids of the members of a column set, by its type.
+
+    >>> member_ids("joint(1:long, 3:decimal(9, 2))"), member_ids("long")
+    ((1, 3), ())
+    """
+    return tuple(member_types(type_name))
+
+
+def member_types(type_name: str) -> dict[int, str]:
+    """Return the types of the members of a column set, by id.
+
+    >>> member_types("joint(1:long, 3:decimal(9, 2), 4:fixed[3])")
+    {1: 'long', 3: 'decimal(9, 2)', 4: 'fixed[3]'}
+    """
+    return {int(number): kind for number, kind in _MEMBER.findall(type_name)}

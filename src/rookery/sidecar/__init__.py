@@ -9,6 +9,7 @@ from rookery.sidecar.state import (
     SegmentEntry,
     State,
     StateHeader,
+    Statistic,
 )
 from rookery.sidecar.store import Store, default_location, part_name, store_of
 from rookery.sidecar.zone_map import ZoneMap
@@ -24,6 +25,7 @@ __all__ = [
     "SegmentEntry",
     "State",
     "StateHeader",
+    "Statistic",
     "Store",
     "ZoneMap",
     "default_location",

@@ -61,6 +61,28 @@ class Index:
     fpp: float = 0.0  # the false-positive rate for each file, of kinds that have one
     options: tuple[tuple[str, str], ...] = ()  # what else a kind was asked for
 
+    @property
+    def key(self) -> str:
+        """What it is, whatever its options: of one kind a column has one."""
+        return f"{self.kind} {self.field_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic beyond those of every column, as it is declared: once declared, it is kept current.
+
+    Its kind is an open name, as that of an index.
+    """
+
+    kind: str
+    field_ids: tuple[int, ...]  # in ascending order; none where it is said of the table
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What it is, whatever its options: of one kind the same columns have one."""
+        return " ".join((self.kind, *map(str, self.field_ids)))
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentEntry:
@@ -112,6 +134,9 @@ class StateHeader:
     rows: DistributionHeader | None = None
     indexes: tuple[Index, ...] = ()  # that are declared, whether they are built yet or not
     declared_at: Mapping[str, int] = field(default_factory=dict)  # when each was last declared, or dropped
+    statistics: tuple[Statistic, ...] = ()  # that are declared, whether they are collected yet or not
+    # Apart from `declared_at`: versions that know no statistics carry that on, and would seem to drop them.
+    statistics_at: Mapping[str, int] = field(default_factory=dict)
     ndvs: Mapping[int, int] = field(default_factory=dict)  # where there are fewer values than estimated
     version: int = VERSION
 

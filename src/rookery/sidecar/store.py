@@ -18,6 +18,7 @@ from rookery.sidecar import segment, state
 from rookery.sidecar.checksums import DamagedError
 from rookery.sidecar.declared import Declared, joined
 from rookery.sidecar.state import (
+    VERSION,
     SegmentEntry,
     State,
     StateHeader,
@@ -122,12 +123,16 @@ class Store:
         return sorted(names, key=lambda name: name.rpartition("-")[2], reverse=True)[:_RECENT]
 
     def declared(self, table_uuid: str, *, first: Sequence[StateHeader] = ()) -> Declared:
-        """Return the indexes that are declared on a table, whichever of the recent states says so."""
+        """Return what is declared on a table, whichever of the recent states says so.
+
+        A state of a newer version is passed over: what it declares may mean something else.
+        """
         found = list(first)
         for name in self.recent():
             with suppress(*UNUSABLE_FILE):  # whoever looks for a state to build upon says so
                 found.append(read_header(self.path(name), self.io_properties))
-        return joined(index for index in found if index.table_uuid == table_uuid)
+        mine = [each for each in found if each.table_uuid == table_uuid and each.version <= VERSION]
+        return joined(Declared.of(header) for header in mine)
 
     def publish(self, new: State) -> State:
         """Write a state with all that is declared by now, and return it.

@@ -101,6 +101,7 @@ class Orphans:
     max_share: float = 0.5  # of the folder's files, and of its bytes, that one run may remove
     trash: str | None = None  # a folder that they are moved to; none: they are deleted
     trash_keep: timedelta = timedelta(days=7)  # how long they stay there
+    outside: bool = False  # whether folders outside that the table writes to are its alone, and looked at
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,6 +245,7 @@ SETTINGS = (
     Setting("orphans.max-share", _number(0, 1, above=True), "{:g}".format),
     Setting("orphans.trash", trash_folder, shown_location, words={"none": None}),
     Setting("orphans.trash-keep", parse_duration, show_duration),
+    Setting("orphans.outside", _yes_no, lambda value: str(value).lower()),
     Setting("statistics-files.older-than", parse_duration, show_duration, words=_NEVER),
     Setting("quiet-hours", parse_quiet_hours, show_quiet_hours, many=True, words=_NONE),
     Setting("limits.bytes", parse_size, show_size, words={"none": None}),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rookery.io import Listed, list_folder, shown
 from rookery.io.identity import Listing
+from rookery.maintain.steps.outside import not_its_own
 from rookery.maintain.steps.ownership import Claims, claims
 from rookery.maintain.steps.reachable_files import named
 from rookery.maintain.steps.step import Subject
@@ -28,6 +29,7 @@ class Deletable:
     of_files: int = 0
     of_bytes: int = 0
     notes: tuple[str, ...] = ()  # why others were left
+    folder: str = ""
 
 
 def list_table(location: str, store: Store) -> Listing:
@@ -35,13 +37,16 @@ def list_table(location: str, store: Store) -> Listing:
     return Listing(location, list_folder(location, store.io_properties, links=False))
 
 
-def deletable(subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age: timedelta) -> Deletable:
+def deletable(
+    subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age: timedelta, *, outside: bool = False
+) -> Deletable:
     """Return those of the *wanted* files of a folder that may be deleted, or refuse.
 
     The table is loaded after its folder was listed, so that whatever was committed before the listing is
     known. Each file that the table names must be found in the listing, or be proved to lie elsewhere. Then,
     if anything is left to delete, metadata files in the folder are asked what they claim, and all other
-    tables of the catalog.
+    tables of the catalog. A folder *outside* of the table's own must be its alone, whatever is forced: else
+    nothing in it may be deleted, which is noted and no refusal.
     """
     if not wanted.any():
         return Deletable()
@@ -53,13 +58,20 @@ def deletable(subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age
     wanted = wanted & ~required.matched & ~optional.matched
     if not wanted.any():
         return Deletable()
+    if outside and (why := not_its_own(subject, table, listing.location)) is not None:
+        return _left(table, listing, wanted, why)
     others = np.zeros(len(wanted), bool)
     notes: list[str] = []
     for found in (claims(table, store, listing, subject.now()), _neighbours(subject, table, listing)):
+        if outside and found.shared is not None:
+            return _left(table, listing, wanted, found.shared)
         if found.refusal is not None and not subject.forced:
             raise found.refusal
         inside = listing.inside(folder for folder in found.folders if not listing.is_folder(folder))
-        others |= inside | listing.account(found.names).matched
+        claimed = listing.account(found.names).matched
+        if outside and found.of_others and (claimed & ~inside).any():
+            return _left(table, listing, wanted, "another table of the catalog has files there")
+        others |= inside | claimed
         if found.since_ms is not None and not subject.forced:
             late = _written_since(listing, found.since_ms / 1000 - age.total_seconds()) & wanted & ~others
             notes += [_note(int(late.sum()))] if late.any() else []
@@ -71,7 +83,13 @@ def deletable(subject: Subject, listing: Listing, wanted: NDArray[np.bool_], age
         len(looked_at),
         sum(file.size for file in looked_at),
         tuple(notes),
+        listing.location,
     )
+
+
+def _left(table: IcebergTable, listing: Listing, wanted: NDArray[np.bool_], why: str) -> Deletable:
+    files = f"{counted(int(wanted.sum()), 'file')} under {shown(listing.location)}"
+    return Deletable(notes=(f"{files} that {table.name} does not name left: {why}",))
 
 
 def _note(count: int) -> str:

@@ -66,6 +66,11 @@ class Neighbours:
             self._asked = time.monotonic()
         return self._tables
 
+    @property
+    def failure(self) -> RookeryError | None:
+        """Why a table of the catalog could not be loaded when they were last; None if all were."""
+        return self._failure
+
     def _loaded(self, name: TableName) -> IcebergTable | RookeryError | None:
         try:
             return self._load(name)
@@ -93,7 +98,7 @@ class Neighbours:
                 refusals.append(not_asked(error))
         if self._failure is not None:
             refusals.append(not_asked(self._failure))
-        return Claims(tuple(names), tuple(folders), refusal=next(iter(refusals), None))
+        return Claims(tuple(names), tuple(folders), refusal=next(iter(refusals), None), of_others=True)
 
     def shared(self, table: IcebergTable, files: Sequence[str]) -> Shared | None:
         """Return another table that names one of these files, or that cannot be asked whether it does.

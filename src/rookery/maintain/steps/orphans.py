@@ -1,4 +1,4 @@
-"""Removing orphan files: what lies in a table's folder, is old, and is needed by nothing at all."""
+"""Removing orphan files: what lies where a table writes, is old, and is needed by nothing at all."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rookery.maintain.policies.settings import LEAST_ORPHAN_AGE
 from rookery.maintain.steps.deletable import Deletable, deletable, list_table
 from rookery.maintain.steps.expire import GC_ENABLED, collects_garbage
 from rookery.maintain.steps.expire import NAME as EXPIRE
+from rookery.maintain.steps.outside import outside_folders
 from rookery.maintain.steps.removal import empty, remove, trash_of
 from rookery.maintain.steps.step import Idle, Plan, Ran, Step, Subject, TableView
 from rookery.maintain.steps.verify import nothing_missing
@@ -31,7 +32,7 @@ _KEPT_BESIDE = re.compile(rf"/[^/]*{re.escape(FOLDER_SUFFIX)}/")  # states and s
 
 
 def plan(look: TableView) -> Plan | Idle:
-    """List the folder, and take away all that is needed, and all that is young."""
+    """List the folders, and take away all that is needed, and all that is young."""
     age, table = look.policy.orphans.older_than, look.table
     trash = trash_of(look.subject, table)
     expired = trash.expired(look.survey.store, look.subject.now()) if trash is not None else []
@@ -48,17 +49,24 @@ def plan(look: TableView) -> Plan | Idle:
         )
     older_than = look.subject.now() - age.total_seconds()
     found = candidates(look.subject, table, look.survey.store, age)
-    if not found.files and not expired:
-        return Idle("; ".join(("every file that is old enough is referenced", *found.notes)))
-    _check_share(look, found)
-    why = [f"{counted(len(found.files), 'file')} unreferenced and older than {_said(age)}"]
-    why = why if found.files else []
+    files = tuple(file for part in found for file in part.files)
+    notes = tuple(note for part in found for note in part.notes)
+    if not files and not expired:
+        return Idle("; ".join(notes or ("every file that is old enough is referenced",)))
+    for part in found:
+        _check_share(look, part)
+    why = [f"{counted(len(files), 'file')} unreferenced and older than {_said(age)}"] if files else []
     why += [_in_trash(expired)] if expired else []
     return Plan(
-        "; ".join((*why, *found.notes)),
-        len(found.files) + len(expired),
-        sum(file.size for file in (*found.files, *expired)),
-        {"older_than": int(older_than * 1000), "files": found.files, "expired": tuple(expired)},
+        "; ".join((*why, *notes)),
+        len(files) + len(expired),
+        sum(file.size for file in (*files, *expired)),
+        {
+            "older_than": int(older_than * 1000),
+            "files": files,
+            "folders": {part.folder: part.files for part in found if part.files},
+            "expired": tuple(expired),
+        },
     )
 
 
@@ -68,7 +76,7 @@ def _emptying(expired: Sequence[Listed]) -> Plan:
         _in_trash(expired),
         len(expired),
         sum(file.size for file in expired),
-        {"files": (), "expired": tuple(expired)},
+        {"files": (), "folders": {}, "expired": tuple(expired)},
     )
 
 
@@ -89,21 +97,31 @@ def _check_share(look: TableView, found: Deletable) -> None:
         return
     if len(found.files) > most * found.of_files or of_bytes > most * found.of_bytes:
         raise UsageError(
-            f"{counted(len(found.files), 'file')} of {found.of_files:,} in the folder would go, and "
-            f"{of_bytes:,} of {found.of_bytes:,} bytes: more than orphans.max-share, {most:g}",
+            f"{counted(len(found.files), 'file')} of {found.of_files:,} in {shown(found.folder)} would go, "
+            f"and {of_bytes:,} of {found.of_bytes:,} bytes: more than orphans.max-share, {most:g}",
             hint="review some of them first; --yes removes them",
         )
 
 
-def candidates(subject: Subject, table: IcebergTable, store: Store, age: timedelta) -> Deletable:
-    """Return the files in the table's folder that nothing needs, and that are older than *age*."""
+def candidates(subject: Subject, table: IcebergTable, store: Store, age: timedelta) -> list[Deletable]:
+    """Return the files that nothing needs, and that are older than *age*, by the folders that a table has."""
+    found = [_candidates(subject, store, table.location, age, outside=False)]
+    for folder in outside_folders(table):
+        try:
+            found.append(_candidates(subject, store, folder, age, outside=True))
+        except StorageError as error:  # the table's own folder is another matter
+            found.append(Deletable(notes=(f"{shown(folder)} is not looked at: {error.message}",)))
+    return found
+
+
+def _candidates(subject: Subject, store: Store, folder: str, age: timedelta, *, outside: bool) -> Deletable:
     older_than = subject.now() - age.total_seconds()
-    listing = list_table(table.location, store)
+    listing = list_table(folder, store)
     paths = [file.location[len(listing.location) :] for file in listing.files]
     scope = np.array([not (_HIDDEN.search(path) or _KEPT_BESIDE.search(path)) for path in paths], bool)
     scope &= ~listing.inside([store.location])
     old = np.array([file.modified < older_than for file in listing.files], bool)
-    return deletable(subject, listing, scope & old, age)
+    return deletable(subject, listing, scope & old, age, outside=outside)
 
 
 def run(look: TableView, planned: Plan) -> Ran:
@@ -116,12 +134,12 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 
 def take_away(subject: Subject, files: Sequence[Listed]) -> list[Listed]:
-    """Remove files that are orphans at this very moment: the table and its folder are looked at anew."""
+    """Remove files that are orphans at this very moment: the table and its folders are looked at anew."""
     age = subject.policy.orphans.older_than
     if not files or age is None:
         return []
     table, store = subject.open()
-    still = set(candidates(subject, table, store, age).files)
+    still = {file for part in candidates(subject, table, store, age) for file in part.files}
     doomed = [file for file in files if file in still]  # unchanged: the same inode, size and time
     remove(subject, table, store, doomed)
     return doomed
@@ -129,7 +147,12 @@ def take_away(subject: Subject, files: Sequence[Listed]) -> list[Listed]:
 
 def _by_iceberg(look: TableView, planned: Plan) -> list[Listed]:
     """Return those of the planned files that Iceberg calls orphans, by its own reading of the metadata."""
-    spark, files = look.subject.spark(), planned.details["files"]
+    folders = planned.details["folders"].items()
+    return [file for folder, files in folders for file in _orphans_by_iceberg(look, planned, folder, files)]
+
+
+def _orphans_by_iceberg(look: TableView, planned: Plan, folder: str, files: Sequence[Listed]) -> list[Listed]:
+    spark = look.subject.spark()
     view = f"rookery_orphans_{uuid.uuid4().hex}"
     rows = pa.table(
         {
@@ -147,6 +170,7 @@ def _by_iceberg(look: TableView, planned: Plan) -> list[Listed]:
             "remove_orphan_files",
             older_than=Moment(planned.details["older_than"]),
             file_list_view=view,
+            location=folder,  # what does not begin so is left out of its answer
             prefix_mismatch_mode="IGNORE",
             dry_run=True,
         )
@@ -158,7 +182,8 @@ def _by_iceberg(look: TableView, planned: Plan) -> list[Listed]:
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """See that what was removed is gone, and nothing else that the table names."""
-    there = {file.location for file in nothing_missing(after).files}
+    folders = {after.survey.table.location, *planned.details["folders"]}
+    there = {file.location for folder in folders for file in nothing_missing(after, folder).files}
     left = [file for file in ran.details["removed"] if file.location in there]
     if left:
         raise StorageError(

@@ -27,6 +27,8 @@ class Claims:
     folders: tuple[str, ...] = ()
     since_ms: int | None = None  # when a commit was made that may have begun a fork
     refusal: UsageError | None = None  # why nothing may be deleted without --yes
+    of_others: bool = False  # whether all names are those of other tables
+    shared: str | None = None  # how it shows that others write to this folder, or to one above it
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,14 @@ def claims(table: IcebergTable, store: Store, listing: Listing, now: float) -> C
         refusal = fork
     names = [name for each in (*found.own, *found.foreign) for name in named_in(each, table.io)]
     folders = [folder for each in found.foreign for folder in _folders(each)]
-    return Claims(tuple(names), tuple(folders), since, refusal)
+    return Claims(tuple(names), tuple(folders), since, refusal, shared=_written_by(found.foreign, listing))
+
+
+def _written_by(foreign: Sequence[MetadataFile], listing: Listing) -> str | None:
+    for each in foreign:
+        if any(Listing(folder, ()).contains(listing.location) for folder in _folders(each)):
+            return f"another table has kept its metadata here: {shown(each.location)}"
+    return None
 
 
 def strangers(table: IcebergTable, store: Store, listing: Listing) -> Strangers:
@@ -80,8 +89,9 @@ def _metadata_files(table: IcebergTable, store: Store, listing: Listing) -> list
     found = [file for file in listing.files if METADATA_NAME.search(file.name)]
     paths = (table.table.metadata_location, *metadata_log(table))
     folders = dict.fromkeys([table.metadata_folder, *(path.rpartition("/")[0] for path in paths)])
+    listed = {file.location.rpartition("/")[0] for file in found}
     for folder in folders:
-        if not listing.contains(folder):
+        if folder not in listed:  # in another bucket, or behind a link, whatever its name looks like
             elsewhere = list_folder(folder, store.io_properties, recursive=False, links=False)
             found += [file for file in elsewhere if METADATA_NAME.search(file.name)]
     return found

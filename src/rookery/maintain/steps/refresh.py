@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from rookery.collect.analyze import analyze
 from rookery.collect.choose import Choice
 from rookery.collect.declare import declare, declared_on
+from rookery.collect.declared_statistics import column_sets, distributions
+from rookery.collect.readable import unreadable
 from rookery.collect.statistics import is_registered
 from rookery.indexes import kind_for
 from rookery.maintain.facts.engine_visibility import engine_visibility
@@ -65,6 +67,8 @@ def _why(look: TableView, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
         yield "indexes do not cover all files"
     if found.state is not None and (lacking := _columns_lacking(look)):
         yield f"{counted(lacking, 'column')} not collected yet"
+    if lacking := _statistics_lacking(found):
+        yield f"{counted(lacking, 'declared statistic')} not collected yet"
 
 
 def _columns_lacking(look: TableView) -> int:
@@ -74,6 +78,22 @@ def _columns_lacking(look: TableView) -> int:
     known = found.state.header.types
     columns = [each for each in found.table.fields() if any(_below(each.name, name) for name in names)]
     return sum(each.id not in known and base_type(each.type) in SKETCHED for each in columns)
+
+
+def _statistics_lacking(found: Survey) -> int:
+    """How many histograms, frequent values and column sets are declared and not collected.
+
+    Where Spark cannot read all columns, some of them may never be; those are no reason to try again.
+    """
+    if found.state is None or found.snapshot is None or unreadable(found.table, found.snapshot):
+        return 0
+    declared, fields, header = declared_on(found.table, found.store), found.table.fields(), found.state.header
+    wanted, rows = distributions(declared, fields), header.rows
+    lacking = {
+        ("histogram", each.id) for each in wanted.histogram if rows is None or each.id not in rows.histogram
+    }
+    lacking |= {("top-k", each.id) for each in wanted.top_k if rows is None or each.id not in rows.top_k}
+    return len(lacking) + sum(each.id not in header.types for each in column_sets(declared, fields))
 
 
 def _below(column: str, name: str) -> bool:

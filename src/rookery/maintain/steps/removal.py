@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import time
 import uuid
@@ -20,6 +21,7 @@ from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import folders_written
 
+OUTSIDE = "outside"
 _STAMP = "%Y%m%dT%H%M%SZ"
 _RUN = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}")
 
@@ -64,7 +66,7 @@ def trash_of(subject: Subject, table: IcebergTable) -> Trash | None:
 
 
 def remove(subject: Subject, table: IcebergTable, store: Store, files: Iterable[Listed]) -> None:
-    """Delete files, or move them to the trash under their paths in the table's folder."""
+    """Delete files, or move them to the trash under their paths in the table's folder, or outside of it."""
     trash = trash_of(subject, table)
     run = trash.new_run(subject.now()) if trash is not None else None
     for file in files:
@@ -77,7 +79,8 @@ def remove(subject: Subject, table: IcebergTable, store: Store, files: Iterable[
 def _relative(file: Listed, table: IcebergTable) -> str:
     if file.location.startswith(f"{table.location}/"):
         return file.location.removeprefix(f"{table.location}/")
-    return f"{file.location.rpartition('/')[0].rpartition('/')[2]}/{file.name}"
+    path = file.location.partition("://")[2] if scheme_of(file.location) else local_path(file.location)
+    return f"{OUTSIDE}/{posixpath.normpath(path).lstrip('/')}"  # the whole of it: no two have the same
 
 
 def empty(files: Iterable[Listed], store: Store) -> None:

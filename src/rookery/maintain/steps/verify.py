@@ -133,10 +133,10 @@ def roll_back(name: TableName, snapshot_id: int) -> str:
     return f"undo it: CALL {name.catalog}.system.rollback_to_snapshot('{inside}', {snapshot_id})"
 
 
-def nothing_missing(after: TableView) -> Listing:
-    """See that all files that a table names and that belong in its folder are there; return what is."""
+def nothing_missing(after: TableView, folder: str | None = None) -> Listing:
+    """See that all files that a table names and that belong in a folder, its own or *folder*, are there."""
     table, store = after.table, after.survey.store
-    listing = list_table(table.location, store)
+    listing = list_table(table.location if folder is None else folder, store)
     lost = still_absent(after.subject, store, listing, listing.account(named(table).required).absent)
     if lost:
         raise VerificationError(

@@ -1,0 +1,72 @@
+"""Folders outside of a table's own that it writes to, such as `write.data.path`: whether they are its alone.
+
+In a table's own folder its metadata shows whose files these are. Nothing in a folder of data does: another
+table, of another catalog even, may write there as well, and its live files look like orphans of this one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rookery.io import shown
+from rookery.io.identity import Listing
+from rookery.maintain.steps.neighbours import metadata_of
+from rookery.maintain.steps.step import Subject
+from rookery.model import RookeryError
+from rookery.sidecar.store import default_location
+from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.metadata_file import folders_written
+
+SETTING = "orphans.outside"
+
+
+def outside_folders(table: IcebergTable) -> list[str]:
+    """Return the folders that a table writes to and that do not lie in its own; none lies in another."""
+    _, *written = folders_written(table.location, table.properties)
+    found: list[str] = []
+    for folder in sorted((each.rstrip("/") for each in written), key=len):
+        if not any(Listing(known, ()).contains(folder) for known in (table.location, *found)):
+            found = [known for known in found if not Listing(folder, ()).contains(known)] + [folder]
+    return found
+
+
+def not_its_own(subject: Subject, table: IcebergTable, folder: str) -> str | None:
+    """Say why a folder outside of a table's own may hold files of others; None if it is the table's alone."""
+    if Listing(folder, ()).contains(table.location):
+        return f"the folder of {table.name} itself lies there"
+    why = _other_writer(subject, table, folder)
+    if why is not None or _bears_uuid(folder, table.uuid):
+        return why
+    if subject.policy.orphans.outside or subject.forced:
+        return None
+    return f"a table of another catalog may write there too; if none does, set {SETTING} or use --yes"
+
+
+def _other_writer(subject: Subject, table: IcebergTable, folder: str) -> str | None:
+    """Say which other table of the catalog writes to a folder, or to one above it."""
+    if subject.neighbours is None:
+        return "the catalog's other tables are not known"
+    try:
+        tables, failure = subject.neighbours.tables(), subject.neighbours.failure
+    except RookeryError as error:
+        tables, failure = (), error
+    for other in tables:
+        if other.name == table.name:
+            continue
+        beside = default_location(other.location, other.table.properties)
+        for written in (*metadata_of(other).folders, beside):
+            if Listing(written, ()).contains(folder):
+                return f"{other.name} writes to {shown(written)}"
+    return None if failure is None else f"another table of the catalog cannot be asked: {failure.message}"
+
+
+def _bears_uuid(folder: str, table_uuid: str) -> bool:
+    """Whether a folder is named by the uuid of a table, as a part of its path.
+
+    >>> _bears_uuid("s3://b/data/0190-AB/x", "0190-ab"), _bears_uuid("s3://b/0190-ab-old/x", "0190-ab")
+    (True, False)
+    """
+    parts = re.split(r"/+", folder.lower())
+    return bool(table_uuid) and not {table_uuid.lower(), table_uuid.lower().replace("-", "")}.isdisjoint(
+        parts
+    )
