@@ -20,7 +20,8 @@ from rookery.api.lake import Lake, connect
 from rookery.api.watch import LakeSite, WatchReport, leases_of, watch
 from rookery.cli.app import run
 from rookery.maintain.runs.history import History
-from rookery.maintain.runs.watch import Pace, TableGoneError, TableResult, Verdict
+from rookery.maintain.runs.lake_tables import TableGoneError
+from rookery.maintain.runs.watch import Pace, TableResult, Verdict
 from rookery.maintain.steps.step import Outcome, StepReport
 from rookery.model import CatalogError, MachineError, UsageError
 from tests.isolation import isolate
