@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from rookery.io.identity import Listing
 from rookery.io.redaction import one_line
 from rookery.maintain.facts.layout import sizes_of
 from rookery.maintain.policies.choosing import risky
@@ -21,6 +22,7 @@ from rookery.maintain.steps import (
     rewrite_deletes,
     rewrite_manifests,
 )
+from rookery.maintain.steps.listing import list_table
 from rookery.maintain.steps.step import (
     Idle,
     Outcome,
@@ -151,11 +153,22 @@ class _Run:
                 return f"it depends on '{name}', which {became}"
         return None
 
-    def _look(self) -> TableView:
+    def _look(self, step: Step | None = None) -> TableView:
+        """Look at the table; before a *step* that goes through a folder, list that first."""
         done = [each.step for each in self.reports if each.outcome in (Outcome.DONE, Outcome.PLANNED)]
+        listing = None
         if self._survey is None or not self._dry_run:  # a dry run is of one moment
+            listing = None if step is None or self._dry_run else self._listed(step)
             self._survey = survey(*self._subject.load())
-        return TableView(self._subject, self._survey, tuple(done))
+        return self._subject.view(self._survey, tuple(done), listing)
+
+    def _listed(self, step: Step) -> Listing | None:
+        if step.folder is None:
+            return None
+        known = self._survey
+        table, store = (known.table, known.store) if known is not None else self._subject.load()
+        location = step.folder(table, self._subject.policy)
+        return list_table(location, store) if location is not None else None
 
     def _taken(self, step: Step) -> StepReport:
         """Take a step again as long as others come in its way, and a few times at most."""
@@ -164,7 +177,7 @@ class _Run:
         first: TableView | None = None
         while True:
             try:
-                look = self._look()
+                look = self._look(step)
                 planned = step.plan(look)
                 if isinstance(planned, Idle) and first is not None:
                     return _finished_before(step, why, attempt, first, look)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rookery.collect.readable import not_loadable, refused
 from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
 from rookery.maintain.policies.policy import Policy
+from rookery.maintain.steps.listing import list_table
 from rookery.maintain.survey import Survey
 from rookery.model import RookeryError, TableName
 from rookery.sidecar import Store
@@ -20,6 +21,7 @@ from rookery.tables.iceberg import IcebergTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rookery.io.identity import Listing
     from rookery.maintain.steps.neighbours import Neighbours
 
 
@@ -46,10 +48,18 @@ class Subject:
     forced: bool = False  # `--yes`: what is refused without it is done
     neighbours: Neighbours | None = None  # the catalog's other tables; none: they cannot be asked for
 
-
-def no_spark() -> SparkSession:
-    """Stand in for a session where only plans are made."""
-    raise AssertionError("plans need no Spark")
+    def view(self, survey: Survey, done: tuple[str, ...] = (), listing: Listing | None = None) -> TableView:
+        """Return what a step plans by and acts on, at this moment."""
+        return TableView(
+            survey=survey,
+            policy=self.policy,
+            now=self.now(),
+            done=done,
+            forced=self.forced,
+            neighbours=self.neighbours,
+            listing=listing,
+            subject=self,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +79,30 @@ class Idle:
     why: str
 
 
-@dataclass(frozen=True)
-class TableView:
-    """A table as a step finds it, and what the run has done to it so far."""
+@dataclass(frozen=True, kw_only=True)
+class PlanInput:
+    """All that a step plans by: the table at one moment, what is wanted of it, and what is around it.
 
-    subject: Subject
+    It has neither the catalog nor Spark nor a clock: the same input gives the same plan.
+    """
+
     survey: Survey
+    policy: Policy
+    now: float  # seconds since 1970
     done: tuple[str, ...] = ()  # names of steps; in a dry run, those that would have been done
+    forced: bool = False  # `--yes`
+    neighbours: Neighbours | None = None  # the catalog's other tables; none: they cannot be asked for
+    listing: Listing | None = None  # of a folder, from before the table was loaded
 
-    @property
-    def policy(self) -> Policy:
-        """What is wanted of the table."""
-        return self.subject.policy
+    def listed(self, location: str) -> Listing:
+        """Return a folder as it was listed before, else as it is now.
+
+        What was committed before a listing is known to a table that is loaded after it; the other way
+        round, files that others have deleted since would seem to be missing.
+        """
+        if self.listing is not None and self.listing.location == location.rstrip("/"):
+            return self.listing
+        return list_table(location, self.survey.store)
 
     @cached_property
     def comparison(self) -> StatsComparison:
@@ -102,14 +124,21 @@ class TableView:
         """Why Iceberg's procedures cannot load the table at all; None if they can."""
         return not_loadable(self.survey.table)
 
-    def row_session(self) -> SparkSession:
-        """The session in which rows of the table are read and rewritten."""
-        return row_session(self.subject.spark(), self.survey.table.types)
-
     @property
     def now_ms(self) -> int:
         """The time, as Iceberg counts it."""
-        return int(self.subject.now() * 1000)
+        return int(self.now * 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableView(PlanInput):
+    """A table as a step finds it, with what the step runs by."""
+
+    subject: Subject
+
+    def row_session(self) -> SparkSession:
+        """The session in which rows of the table are read and rewritten."""
+        return row_session(self.subject.spark(), self.survey.table.types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +158,13 @@ class Step:
     name: str
     needs: tuple[str, ...]  # steps whose failure stops it
     measures: tuple[str, ...]  # the numbers that it is there to change
-    plan: Callable[[TableView], Plan | Idle]  # by metadata alone, with no Spark
+    plan: Callable[[PlanInput], Plan | Idle]
     run: Callable[[TableView, Plan], Ran]
     verify: Callable[
         [TableView, Plan, Ran, TableView], tuple[str, ...]
     ]  # raises; returns what should be said
+    # The folder that the plan goes through, if it does: it is listed before the table is loaded.
+    folder: Callable[[IcebergTable, Policy], str | None] | None = None
 
 
 class VerificationError(RookeryError):
