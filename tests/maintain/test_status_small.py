@@ -17,7 +17,7 @@ from rookery.maintain.policies.policy import DEFAULT, Snapshots
 from rookery.maintain.runs.metrics import render
 from rookery.maintain.steps.expire import expirable
 from rookery.maintain.survey import survey
-from tests.maintain.small_site import small_lake
+from tests.maintain.runs.small_site import small_lake
 from tests.maintain.tending import DAY, look_of
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64())})

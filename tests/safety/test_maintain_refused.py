@@ -29,7 +29,7 @@ from rookery.maintain.runs.watch import Pace, Verdict
 from rookery.maintain.steps.step import Outcome
 from rookery.model import TableName
 from tests.lakehouse import NewTable
-from tests.maintain.small_site import ROWS, small_lake
+from tests.maintain.runs.small_site import ROWS, small_lake
 from tests.maintain.tending import missing_files, rows_hash
 from tests.safety.maintain_needy import POLICY, kept_up
 

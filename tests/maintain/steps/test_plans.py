@@ -45,7 +45,7 @@ from rookery.maintain.survey import PUFFIN, Survey, survey
 from rookery.model import TableName, UsageError
 from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
 from tests.isolation import isolate
-from tests.maintain.small_site import ROWS, small_lake
+from tests.maintain.runs.small_site import ROWS, small_lake
 from tests.maintain.tending import DAY, folder_of, plant, subject_of
 
 FILES = 5

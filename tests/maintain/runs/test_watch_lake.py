@@ -25,7 +25,7 @@ from rookery.maintain.runs.watch import Pace, TableResult, Verdict
 from rookery.maintain.steps.step import Outcome, StepReport
 from rookery.model import CatalogError, MachineError, UsageError
 from tests.isolation import isolate
-from tests.maintain.small_site import ROWS, small_lake
+from tests.maintain.runs.small_site import ROWS, small_lake
 
 QUIET = "defaults:\n  quiet-hours: ['00:00-24:00']\n"  # so that nothing is done, and no Spark is started
 

@@ -22,7 +22,7 @@ from rookery.maintain.runs.watch import Verdict, Watcher
 from rookery.maintain.steps.step import Outcome
 from rookery.model import TableName, UsageError
 from tests.isolation import isolate
-from tests.maintain.small_site import ROWS, small_lake
+from tests.maintain.runs.small_site import ROWS, small_lake
 from tests.maintain.tending import no_spark
 
 EMPTY = TableName("lake", ("db",), "empty")
