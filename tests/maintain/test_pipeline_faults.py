@@ -19,7 +19,7 @@ from rookery.api.lake import Lake
 from rookery.maintain.pipeline import NAMES, maintain_table, steps_named
 from rookery.maintain.policies.policy import Manifests, Snapshots
 from rookery.maintain.policies.times import QuietHours
-from rookery.maintain.steps.step import Outcome, StepReport, TableView, VerificationError
+from rookery.maintain.steps.step import Outcome, StepReport, VerificationError
 from rookery.maintain.steps.verify import same_rows
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
@@ -203,7 +203,7 @@ def test_rows_that_change_under_a_rewrite_are_found_out(
     java.newRewrite().deleteFile(file).commit()  # what no rewrite may do
     subject = subject_of(lake, table, spark)
     with pytest.raises(VerificationError, match="20 rows before, 10 rows after") as caught:
-        same_rows(replace(before, subject=subject), TableView(subject, survey(*subject.load())))
+        same_rows(replace(before, subject=subject), subject.view(survey(*subject.load())))
     assert before.survey.snapshot is not None
     assert f"rollback_to_snapshot('{'.'.join(subject.name.identifier)}', {before.survey.snapshot.id})" in str(
         caught.value.hint

@@ -30,7 +30,7 @@ from rookery.api.lake import Lake, connect
 from rookery.io import local_path
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy
 from rookery.maintain.steps import clean_up, orphans
-from rookery.maintain.steps.step import Idle, Plan, Ran, Subject, TableView
+from rookery.maintain.steps.step import Idle, Plan, Ran, Subject
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 
@@ -347,7 +347,7 @@ def subject_of(lake: Lake, name: str, policy: Policy, forced: bool) -> Subject:
 
 def remove_orphans(subject: Subject) -> set[str]:
     """Do what the step does, but for asking Iceberg as well; return what went, by resolved paths."""
-    before = TableView(subject, survey(*subject.load()))
+    before = subject.view(survey(*subject.load()))
     planned = orphans.plan(before)
     if isinstance(planned, Idle):
         return set()
@@ -356,12 +356,12 @@ def remove_orphans(subject: Subject) -> set[str]:
     if len(removed) != len(planned.details["files"]):
         raise Find("what was planned was not removed")
     ran = Ran(len(removed), details={"removed": tuple(removed)})
-    orphans.verify(before, planned, ran, TableView(subject, survey(*subject.load())))
+    orphans.verify(before, planned, ran, subject.view(survey(*subject.load())))
     return paths
 
 
 def clear_up(subject: Subject) -> None:
-    look = TableView(subject, survey(*subject.load()))
+    look = subject.view(survey(*subject.load()))
     planned = clean_up.plan(look)
     if isinstance(planned, Plan):
         clean_up.run(look, planned)

@@ -8,41 +8,30 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from rookery.api.lake import ALL, Lake, is_pattern
-from rookery.maintain.pipeline import maintain_table
+from rookery.api.maintenance import SharedSession, check_catalog, leases_of
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.runs.alerts import Alerts, Webhook
-from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
-from rookery.maintain.runs.database import DatabaseError, open_engine
+from rookery.maintain.runs.catalog_retry import CatalogRetry
+from rookery.maintain.runs.database import DatabaseError
 from rookery.maintain.runs.history import History, Tally
-from rookery.maintain.runs.leases import Leases
+from rookery.maintain.runs.lake_tables import LakeTables
 from rookery.maintain.runs.logs import LogFormat, logging_to
 from rookery.maintain.runs.metrics import MetricsServer, parse_address, render
 from rookery.maintain.runs.recording import Record
-from rookery.maintain.runs.watch import Observed, Pace, TableGoneError, TableResult, Verdict, Watcher
+from rookery.maintain.runs.table_runner import Stop, Wanted
+from rookery.maintain.runs.watch import Observed, Pace, TableResult, Verdict, Watcher
 from rookery.maintain.status import table_status
-from rookery.maintain.steps.step import Subject, TableRun
-from rookery.model import (
-    CatalogError,
-    MachineError,
-    MissingTableError,
-    Report,
-    RookeryError,
-    Sheet,
-    TableName,
-    UsageError,
-)
+from rookery.maintain.steps.step import TableRun
+from rookery.model import CatalogError, Report, RookeryError, Sheet, TableName, UsageError
 from rookery.model.report import counted
-from rookery.sidecar import Store
-from rookery.tables import Table
-from rookery.tables.iceberg.catalogs import SQL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,21 +103,23 @@ class LakeSite:
         patterns: Sequence[str] = (),
         policy: str | os.PathLike[str] | None = None,
         *,
-        catalog_timeout: float = CATALOG_TIMEOUT,
         clock: Callable[[], float] = time.time,
         spark: Callable[[], SparkSession] | None = None,
+        retry: CatalogRetry | None = None,
     ) -> None:
         self._lake = lake
         self._patterns = tuple(patterns)
         self._policy = policy
         self._policies = find_policies(policy)
         self._said: str | None = None  # of a policy file that turned bad
-        self._catalog_timeout = catalog_timeout
-        self._clock = clock
-        self._start = spark or lake.spark
-        self._neighbours = lake.neighbours()
-        self._session: SparkSession | None = None
-        self._starting = threading.Lock()
+        self._spark = SharedSession(spark or lake.spark)
+        self._tables = LakeTables(
+            lake,
+            self._spark,
+            lake.neighbours().anew,  # several runs at once, and of days between them
+            retry or CatalogRetry(lake.answers),
+            clock,
+        )
 
     @property
     def policies(self) -> PolicySet:
@@ -173,70 +164,22 @@ class LakeSite:
 
     def look(self, name: TableName) -> Observed:
         """Return a table with its policy and its status."""
-        table, store = self._open(name)
-        policy = self._policies.policy_of(name, table.properties).policy
+        opened = self._tables.open(name, self._policies)
         try:
-            status = table_status(table, store, policy, now=self._clock())
+            status = table_status(opened.table, opened.store, opened.policy, now=self._tables.clock())
         except Exception:
-            self._open(name)  # says so if the table went while it was looked at
+            self._tables.open(name, self._policies)  # says so if the table went while it was looked at
             raise
-        return Observed(name, table.uuid, policy, status)
+        return Observed(name, opened.key, opened.policy, status)
 
-    def _open(self, name: TableName) -> tuple[Table, Store]:
-        try:
-            return self._lake.open(name)
-        except MissingTableError as error:
-            raise TableGoneError(str(error)) from error
-
-    def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+    def maintain(self, name: TableName, wanted: Wanted, stop: Stop, record: Record) -> TableRun:
         """Run the pipeline on a table."""
-        retrying = CatalogRetry(self._lake.answers, self._catalog_timeout)
-        load = partial(retrying, partial(self._lake.open, seen.name))
-        subject = Subject(
-            seen.name, load, self._spark, seen.policy, self._clock, neighbours=self._neighbours.anew()
-        )
-        return maintain_table(subject, cause=cause, stop=stop, record=record)
-
-    def _spark(self) -> SparkSession:
-        with self._starting:
-            if self._session is None:
-                self._session = self._start()
-            elif not self.has_spark:
-                from rookery.spark.sessions import discard_session  # pyspark is imported by now
-
-                log.warning("the Spark session has ended; starting another")
-                discard_session()
-                self._session = self._start()
-            return self._session
+        return self._tables.maintain(name, wanted, stop, record)
 
     @property
     def has_spark(self) -> bool:
         """Whether Spark answers; false only if it has been started, and died or was stopped since."""
-        if self._session is None:
-            return True
-        from rookery.spark.live import check_session  # where a session is, pyspark is
-
-        try:
-            check_session(self._session, iceberg=False)
-        except MachineError:
-            return False
-        return True
-
-
-def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:
-    """Refuse tables of another catalog: neither Spark nor the leases would be theirs."""
-    for name in names:
-        if name.catalog != lake.name:
-            raise UsageError(
-                f"{name} is of another catalog than {lake.name}", hint=f"use --catalog {name.catalog}"
-            )
-
-
-def leases_of(lake: Lake, history: History) -> Leases:
-    """The leases of a lake: in the catalog's own database if it has one, else beside the history."""
-    if lake.config.type == SQL:
-        return Leases(open_engine(lake.properties["uri"], own=False))
-    return Leases(history.engine)
+        return self._spark.answers
 
 
 def watch(
@@ -255,13 +198,14 @@ def watch(
     """Keep tables within their policies: once, or until a signal says to stop."""
     pace = pace or Pace()
     start = partial(lake.spark, master=master, conf=conf)
-    site = LakeSite(lake, patterns, policy, catalog_timeout=pace.catalog_timeout, spark=start)
     stopped = threading.Event()
+    retry = CatalogRetry(lake.answers, pace.catalog_timeout, wait=stopped.wait, stopping=stopped.is_set)
+    site = LakeSite(lake, patterns, policy, spark=start, retry=retry)
     alerts = Alerts(Webhook(webhook, stopped.wait) if webhook else None)
     kept = History(history)
     kept.close_interrupted()
     leases = leases_of(lake, kept)
-    watcher = Watcher(site, kept, leases, pace, alerts)
+    watcher = Watcher(site, kept, leases, pace, alerts, retry=retry)
     with ExitStack() as stack:
         stack.callback(kept.close)
         stack.callback(leases.close)

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from rookery.maintain.steps import compact, refresh, rewrite_deletes, rewrite_manifests
 from rookery.maintain.steps.expire import expirable
-from rookery.maintain.steps.step import Idle, Plan, TableView
+from rookery.maintain.steps.step import Idle, Plan, PlanInput
 from rookery.model import RookeryError
 from rookery.model.report import counted
 
 # Those that plan from what a survey has at hand. Orphans and left-overs come of every failure, and wait for
 # the next run; to find them takes a listing of the whole folder.
-_PLANS: tuple[Callable[[TableView], Plan | Idle], ...] = (
+_PLANS: tuple[Callable[[PlanInput], Plan | Idle], ...] = (
     refresh.plan,
     compact.plan,
     rewrite_deletes.plan,
@@ -24,12 +24,12 @@ _PLANS: tuple[Callable[[TableView], Plan | Idle], ...] = (
 _SLACK = 0.1  # of the time that snapshots are kept: one more is past it with every commit
 
 
-def breaches(look: TableView) -> tuple[str, ...]:
+def breaches(look: PlanInput) -> tuple[str, ...]:
     """Return what is below the policy, a line each."""
     return tuple(_found(look))
 
 
-def _found(look: TableView) -> Iterator[str]:
+def _found(look: PlanInput) -> Iterator[str]:
     for plan in _PLANS:
         try:
             planned = plan(look)

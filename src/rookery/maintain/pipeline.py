@@ -21,6 +21,7 @@ from rookery.maintain.steps import (
     rewrite_deletes,
     rewrite_manifests,
 )
+from rookery.maintain.steps.listing import Listings, list_folders
 from rookery.maintain.steps.step import (
     Idle,
     Outcome,
@@ -32,6 +33,7 @@ from rookery.maintain.steps.step import (
     TableRun,
     TableView,
     VerificationError,
+    iceberg,
 )
 from rookery.maintain.survey import Survey, survey
 from rookery.model import RookeryError, UsageError
@@ -151,11 +153,21 @@ class _Run:
                 return f"it depends on '{name}', which {became}"
         return None
 
-    def _look(self) -> TableView:
+    def _look(self, step: Step | None = None) -> TableView:
+        """Look at the table; before a *step* that goes through folders, list those first."""
         done = [each.step for each in self.reports if each.outcome in (Outcome.DONE, Outcome.PLANNED)]
+        listings = None
         if self._survey is None or not self._dry_run:  # a dry run is of one moment
+            listings = None if step is None or self._dry_run else self._listed(step)
             self._survey = survey(*self._subject.load())
-        return TableView(self._subject, self._survey, tuple(done))
+        return self._subject.view(self._survey, tuple(done), listings)
+
+    def _listed(self, step: Step) -> Listings | None:
+        if step.folders is None:
+            return None
+        known = self._survey
+        table, store = (known.table, known.store) if known is not None else self._subject.load()
+        return list_folders(step.folders(iceberg(table), self._subject.policy), store)
 
     def _taken(self, step: Step) -> StepReport:
         """Take a step again as long as others come in its way, and a few times at most."""
@@ -164,7 +176,7 @@ class _Run:
         first: TableView | None = None
         while True:
             try:
-                look = self._look()
+                look = self._look(step)
                 planned = step.plan(look)
                 if isinstance(planned, Idle) and first is not None:
                     return _finished_before(step, why, attempt, first, look)

@@ -20,7 +20,7 @@ from rookery.maintain.facts.sidecar_files import SidecarFiles, beside
 from rookery.maintain.facts.staleness import Freshness, Staleness, StatsComparison
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.expire import expirable
-from rookery.maintain.steps.step import Subject, TableView, no_spark
+from rookery.maintain.steps.step import PlanInput
 from rookery.maintain.survey import Survey, survey
 from rookery.sidecar import Index, Store
 from rookery.tables import Table
@@ -80,7 +80,7 @@ def table_status(
 ) -> TableStatus:
     """Return a table's status; with *columns*, of each column and index too. No data is read."""
     seen = survey(table, store)
-    look = TableView(Subject(table.name, lambda: (table, store), no_spark, policy, lambda: now), seen)
+    look = PlanInput(survey=seen, policy=policy, now=now)
     held = look.comparison
     age = look.age
     drift = drift_of(held, uncounted=columns)

@@ -178,34 +178,47 @@ class Store:
             self.open_segment(entry).close()
 
     def collect_garbage(
-        self, table_uuid: str, snapshots: Collection[int], *, grace: float = GRACE
+        self,
+        table_uuid: str,
+        snapshots: Collection[int],
+        *,
+        grace: float = GRACE,
+        now: float | None = None,
     ) -> list[str]:
         """Delete what `garbage` names, and return it."""
-        doomed = self.garbage(table_uuid, snapshots, grace=grace)
+        doomed = self.garbage(table_uuid, snapshots, grace=grace, now=now)
         for name in doomed:
             delete_file(self.path(name), self.io_properties)
         _CHANGES[self.location] += 1
         return doomed
 
-    def garbage(self, table_uuid: str, snapshots: Collection[int], *, grace: float = GRACE) -> list[str]:
+    def garbage(
+        self,
+        table_uuid: str,
+        snapshots: Collection[int],
+        *,
+        grace: float = GRACE,
+        now: float | None = None,
+    ) -> list[str]:
         """Name a table's states of snapshots that are gone, but the newest; unnamed segments; other remains.
 
         Nothing younger than *grace* seconds is named, except states that a later one of their snapshot
         replaces. Other tables may keep theirs in the same folder: a state that cannot be read may be one of
         those, and is kept; so is every segment then, as it may name any of them.
         """
+        before = (time.time() if now is None else now) - grace
         everything = self.states()
         if len(everything) > 1:
             states = [found for found in everything if self._is_of(found[2], table_uuid)]
         else:
             states = []  # the newest stays anyway
         doomed = [
-            name for _, snapshot, name in states[:-1] if snapshot not in snapshots and _old(name, grace)
+            name for _, snapshot, name in states[:-1] if snapshot not in snapshots and _old(name, before)
         ]
         doomed += _superseded(states)
         kept = [name for _, _, name in everything if name not in doomed]
-        parts = [name for name in self.names(PART_PREFIX, "") if _old(name, grace)]
-        return [*dict.fromkeys(doomed), *self._unnamed(kept, grace), *parts, *self._torsos(grace)]
+        parts = [name for name in self.names(PART_PREFIX, "") if _old(name, before)]
+        return [*dict.fromkeys(doomed), *self._unnamed(kept, before), *parts, *self._torsos(before)]
 
     def _is_of(self, name: str, table_uuid: str) -> bool:
         try:
@@ -214,9 +227,9 @@ class Store:
             log.debug("a state is kept, as it cannot be read: %s", error)  # others warn of it
             return False
 
-    def _unnamed(self, states: list[str], grace: float) -> list[str]:
+    def _unnamed(self, states: list[str], before: float) -> list[str]:
         """The old segments that none of these states names; the newest names most, so it is asked first."""
-        left = [name for name in self.names(segment.PREFIX, segment.SUFFIX) if _old(name, grace)]
+        left = [name for name in self.names(segment.PREFIX, segment.SUFFIX) if _old(name, before)]
         for name in reversed(states):
             if not left:
                 break
@@ -229,7 +242,7 @@ class Store:
             left = [old for old in left if old not in named]
         return left
 
-    def _torsos(self, grace: float) -> list[str]:
+    def _torsos(self, before: float) -> list[str]:
         """What writers that were killed have left under passing names; only local ones do."""
         if scheme_of(self.location) is not None:
             return []
@@ -237,9 +250,7 @@ class Store:
         return [
             file.name
             for file in found
-            if file.name.startswith(".")
-            and file.name.endswith(".tmp")
-            and file.modified < time.time() - grace
+            if file.name.startswith(".") and file.name.endswith(".tmp") and file.modified < before
         ]
 
     def make_folder(self) -> None:
@@ -258,9 +269,9 @@ def part_name() -> str:
     return f"{PART_PREFIX}{segment.unique_part()}.bin"
 
 
-def _old(name: str, grace: float) -> bool:
+def _old(name: str, before: float) -> bool:
     written = segment.written_at(name)
-    return written is None or written < time.time() - grace
+    return written is None or written < before
 
 
 def _age(found: tuple[int, int, str]) -> tuple[int, str]:

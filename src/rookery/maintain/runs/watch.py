@@ -19,13 +19,13 @@ from rookery.maintain.policies.times import is_due, show_duration, show_schedule
 from rookery.maintain.runs.alerts import Alert, Alerts
 from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
 from rookery.maintain.runs.history import History
-from rookery.maintain.runs.leases import Lease, Leases, LeaseTakenError
-from rookery.maintain.runs.recording import Record, recorded
+from rookery.maintain.runs.leases import Leases, LeaseTakenError
+from rookery.maintain.runs.table_runner import TableRunner, Tables, Wanted
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps.orphans import NAME as ORPHANS
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.step import Outcome, TableRun
-from rookery.model import RookeryError, TableName
+from rookery.model import MissingTableError, RookeryError, TableName
 from rookery.tables.java_errors import as_rookery
 
 log = logging.getLogger(__name__)
@@ -33,10 +33,6 @@ log = logging.getLogger(__name__)
 INTERVAL = 300.0  # seconds
 JOBS = 2
 _LONGEST_REST = 6 * 3600.0  # seconds that a table is left alone if runs do nothing for it
-
-
-class TableGoneError(RookeryError):
-    """A table no longer exists."""
 
 
 class Verdict(StrEnum):
@@ -78,8 +74,8 @@ class TableResult:
     seconds: float = 0.0
 
 
-class Site(Protocol):
-    """What a watcher asks of a lake, from threads; calls raise `TableGoneError` and `CatalogError`."""
+class Site(Tables, Protocol):
+    """What a watcher asks of a lake, from threads; calls raise `MissingTableError` and `CatalogError`."""
 
     def prepare(self) -> None:
         """Read what may have changed since the last evaluation, such as policies."""
@@ -92,9 +88,6 @@ class Site(Protocol):
 
     def look(self, name: TableName) -> Observed:
         """Return a table as it is now."""
-
-    def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
-        """Do what is due, and return what result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +148,10 @@ class Watcher:
         clock: Callable[[], float] = time.time,
         timer: Callable[[], float] = time.monotonic,
         wait: Callable[[float], object] | None = None,
+        retry: CatalogRetry | None = None,
     ) -> None:
-        self._site, self._history, self._leases = site, history, leases
+        self._site, self._history = site, history
+        self._runner = TableRunner(site, history, leases)
         self._pace = pace
         self._alerts = alerts or Alerts(None)
         self._clock, self._timer = clock, timer
@@ -166,7 +161,7 @@ class Watcher:
         self._statuses: dict[str, TableStatus] = {}
         self._unreadable: set[str] = set()
         self._rests: dict[str, tuple[int, float]] = {}  # runs that did nothing, and until when to rest
-        self.retrying = CatalogRetry(
+        self.retrying = retry or CatalogRetry(
             site.answers, pace.catalog_timeout, timer=timer, wait=self._wait, stopping=self._stopping.is_set
         )
         self._alive = timer()
@@ -246,7 +241,7 @@ class Watcher:
         started = self._timer()
         try:
             result = self._evaluated(name, looping)
-        except TableGoneError:
+        except MissingTableError:
             log.warning("%s no longer exists", name, extra={"table": str(name)})
             result = TableResult(str(name), Verdict.GONE)
         except LeaseTakenError as error:
@@ -275,12 +270,12 @@ class Watcher:
             return TableResult(table, Verdict.QUIET, found.cause, seen.status.breaches)
         if looping and self._timer() < self._rests.get(table, (0, 0.0))[1]:
             return TableResult(table, Verdict.RESTING, found.cause, seen.status.breaches)
-        with self._leases.hold(seen.key) as lease:
+        with self._runner.leased(name, seen.key, lambda: self.stopping) as run_leased:
             seen = self._look(name)  # another may have maintained it since
             found = self._due(seen, now)
             if found is None:
                 return TableResult(table, Verdict.WITHIN)
-            return self._maintained(seen, found, lease)
+            return self._maintained(seen, found, run_leased)
 
     def _look(self, name: TableName) -> Observed:
         try:
@@ -304,21 +299,19 @@ class Watcher:
             now,
         )
 
-    def _maintained(self, seen: Observed, found: Due, lease: Lease) -> TableResult:
+    def _maintained(
+        self, seen: Observed, found: Due, run_leased: Callable[[Wanted], TableRun]
+    ) -> TableResult:
         table, cause = str(seen.name), found.cause
-        wanted = replace(seen, policy=stale_on_any_change(seen.policy)) if found.scheduled else seen
+        policy = stale_on_any_change(seen.policy) if found.scheduled else seen.policy
         log.info("%s is due: %s", table, cause, extra={"table": table, "cause": cause})
-
-        def stop() -> bool:
-            return self.stopping or lease.lost
-
         try:
-            run = recorded(
-                self._history, table, cause, lambda record: self._site.maintain(wanted, cause, stop, record)
-            )
+            run = run_leased(Wanted(policy, cause))
         except Exception:
             self._rest(table, helped=False)
             raise
+        if run.note is not None:  # quiet hours have begun since
+            return TableResult(table, Verdict.QUIET, cause, seen.status.breaches)
         after = self._look(seen.name)  # one that is gone is not a failure
         done = any(step.outcome is Outcome.DONE for step in run.steps)
         self._rest(table, helped=done and after.status.breaches != seen.status.breaches)

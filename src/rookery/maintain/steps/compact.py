@@ -14,7 +14,7 @@ from rookery.maintain.facts.sort_order import partition_codes
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
 from rookery.maintain.steps.packing import GROUP_BYTES, Sizes, chosen
 from rookery.maintain.steps.sort_depth import disorder
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, iceberg
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, iceberg
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import Survey, rewrite_groups
 from rookery.model import UsageError, column_named, in_bytes
@@ -57,7 +57,7 @@ def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Choic
     return Choice(taken, int(forced[taken].sum()), everything)
 
 
-def plan(look: TableView) -> Plan | Idle:
+def plan(look: PlanInput) -> Plan | Idle:
     """Say which files are to be rewritten."""
     survey, wanted = look.survey, look.policy.compaction
     if wanted.strategy is Strategy.NONE:

@@ -15,13 +15,13 @@ from rookery.collect.analyze import analyze
 from rookery.collect.statistics import names_gone
 from rookery.io import shown
 from rookery.io.identity import LikelyFiles
-from rookery.maintain.steps.deletable import list_table
+from rookery.maintain.steps.listing import list_table
 from rookery.maintain.steps.neighbours import not_asked
 from rookery.maintain.steps.ownership import forked, strangers
 from rookery.maintain.steps.reachable_files import content, counts, listed, named_in, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
 from rookery.maintain.steps.snapshot_retention import Retention, Rule, retention, rule_of
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
 from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
@@ -47,7 +47,7 @@ def collects_garbage(table: IcebergTable) -> bool:
     return table.properties.get(GC_ENABLED, "true").lower() != "false"
 
 
-def expirable(look: TableView, late: timedelta = timedelta(0)) -> int:
+def expirable(look: PlanInput, late: timedelta = timedelta(0)) -> int:
     """Return how many snapshots are past the retention, by so much at least; nothing is read for it."""
     table = look.table
     rule = rule_of(look.policy.snapshots, look.now_ms)
@@ -57,7 +57,7 @@ def expirable(look: TableView, late: timedelta = timedelta(0)) -> int:
     return len(retention(table.table.metadata, rule).snapshots)
 
 
-def plan(look: TableView) -> Plan | Idle:
+def plan(look: PlanInput) -> Plan | Idle:
     """Say which snapshots go, and what goes with them."""
     table, wanted = look.table, look.policy.snapshots
     rule = rule_of(wanted, look.now_ms)
@@ -92,15 +92,15 @@ def plan(look: TableView) -> Plan | Idle:
     )
 
 
-def _unknown_metadata(look: TableView) -> tuple[MetadataFile, ...]:
+def _unknown_metadata(look: PlanInput) -> tuple[MetadataFile, ...]:
     """Return the metadata files beside the table that are not of its past.
 
     Where another catalog surely has the table too, refuse: it may need the snapshots that this one lets go.
     """
     table, store = look.table, look.survey.store
     found = strangers(table, store, list_table(table.metadata_folder, store))
-    fork, _ = forked(table, found, look.subject.now())
-    if fork is not None and not look.subject.forced:
+    fork, _ = forked(table, found, look.now)
+    if fork is not None and not look.forced:
         raise fork
     return (*found.own, *found.foreign)
 
@@ -120,7 +120,7 @@ def _kept(found: Retention, gone: Retention, others: Sequence[MetadataFile]) -> 
     return f"{counted(len(kept), 'snapshot')} kept, named by {shown(naming.location)}, unknown to the catalog"
 
 
-def _check_not_named(look: TableView, others: Sequence[MetadataFile], doomed: Sequence[str]) -> None:
+def _check_not_named(look: PlanInput, others: Sequence[MetadataFile], doomed: Sequence[str]) -> None:
     """Refuse where another metadata file beside the table names a file that would go."""
     table = look.table
     going = LikelyFiles(doomed if others else ())
@@ -133,7 +133,7 @@ def _check_not_named(look: TableView, others: Sequence[MetadataFile], doomed: Se
                 "which the catalog does not know, names it",
                 hint="delete that metadata file if no catalog has it",
             )
-        if damaged and not look.subject.forced:
+        if damaged and not look.forced:
             raise UsageError(
                 f"{shown(each.location)}, which the catalog does not know, cannot be asked what it needs: "
                 f"{damaged[0].message}",
@@ -141,9 +141,9 @@ def _check_not_named(look: TableView, others: Sequence[MetadataFile], doomed: Se
             )
 
 
-def _check_not_shared(look: TableView, doomed: Sequence[str]) -> None:
+def _check_not_shared(look: PlanInput, doomed: Sequence[str]) -> None:
     """Refuse where another table of the catalog needs a file that would go."""
-    table, neighbours = look.table, look.subject.neighbours
+    table, neighbours = look.table, look.neighbours
     found = neighbours.shared(table, doomed) if neighbours is not None else None
     if found is None:
         return
@@ -152,7 +152,7 @@ def _check_not_shared(look: TableView, doomed: Sequence[str]) -> None:
             f"{shown(found.file)} would go with snapshots of {table.name}, and {found.table} needs it",
             hint=f"set {GC_ENABLED}=false on both, or rewrite the data files of {found.table} first",
         )
-    if found.error is not None and not look.subject.forced:
+    if found.error is not None and not look.forced:
         raise not_asked(found.error)
 
 
@@ -201,7 +201,7 @@ def _sum(sizes: pa.ChunkedArray) -> int:
     return int(np.asarray(sizes.to_numpy(), np.int64).sum())
 
 
-def _would_lose_statistics(look: TableView, gone: Retention) -> bool:
+def _would_lose_statistics(look: PlanInput, gone: Retention) -> bool:
     """Whether statistics go with the old snapshots while the current one has none of its own."""
     survey = look.survey
     if survey.snapshot is None:
@@ -244,7 +244,8 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 def _check_still_due(look: TableView, planned: Plan) -> None:
     """See that Iceberg would let go what is planned, and nothing else: others may have committed since."""
-    rule = Rule(planned.details["older_than"], planned.details["keep_last"], look.now_ms)
+    now_ms = int(look.subject.now() * 1000)  # Spark may have been started since the plan
+    rule = Rule(planned.details["older_than"], planned.details["keep_last"], now_ms)
     table, _ = look.subject.open()
     metadata, planned_ids = table.table.metadata, set(planned.details["snapshots"])
     if (

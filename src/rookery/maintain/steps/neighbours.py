@@ -40,10 +40,14 @@ class Neighbours:
     """
 
     def __init__(
-        self, find: Callable[[], Iterable[TableName]], load: Callable[[TableName], IcebergTable | None]
+        self,
+        find: Callable[[], Iterable[TableName]],
+        load: Callable[[TableName], IcebergTable | None],
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._find = find
         self._load = load
+        self._timer = timer
         self._tables: list[IcebergTable] = []
         self._failure: RookeryError | None = None  # of one that could not be loaded
         self._asked: float | None = None
@@ -52,18 +56,18 @@ class Neighbours:
 
     def anew(self) -> Neighbours:
         """Return the same, asked again, with what is remembered of metadata files that do not change."""
-        found = Neighbours(self._find, self._load)
+        found = Neighbours(self._find, self._load, self._timer)
         found._folders, found._links = self._folders, self._links
         return found
 
     def tables(self) -> Sequence[IcebergTable]:
         """Return every table of the catalog that can be loaded; after some minutes they are loaded anew."""
-        if self._asked is None or time.monotonic() - self._asked > _SECONDS:
+        if self._asked is None or self._timer() - self._asked > _SECONDS:
             with ThreadPoolExecutor(_THREADS) as pool:
                 found = list(pool.map(self._loaded, self._find()))
             self._tables = [each for each in found if isinstance(each, IcebergTable)]
             self._failure = next((each for each in found if isinstance(each, RookeryError)), None)
-            self._asked = time.monotonic()
+            self._asked = self._timer()
         return self._tables
 
     @property

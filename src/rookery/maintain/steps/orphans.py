@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.io import Listed, shown
+from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.settings import LEAST_ORPHAN_AGE
-from rookery.maintain.steps.deletable import Deletable, deletable, list_table
+from rookery.maintain.steps.deletable import Deletable, deletable, look_again
 from rookery.maintain.steps.expire import GC_ENABLED, collects_garbage
 from rookery.maintain.steps.expire import NAME as EXPIRE
 from rookery.maintain.steps.outside import outside_folders
 from rookery.maintain.steps.removal import empty, remove, trash_of
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, Subject, TableView
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, Subject, TableView
 from rookery.maintain.steps.verify import nothing_missing
 from rookery.model import StorageError, UsageError
 from rookery.model.report import counted
-from rookery.sidecar import Store
 from rookery.sidecar.store import FOLDER_SUFFIX
 from rookery.spark.procedures import Moment, call
 from rookery.tables.iceberg import IcebergTable
@@ -31,11 +31,17 @@ _HIDDEN = re.compile(r"/[._][^/=]*(?:/|$)")  # but folders of partitions, such a
 _KEPT_BESIDE = re.compile(rf"/[^/]*{re.escape(FOLDER_SUFFIX)}/")  # states and segments of a table below
 
 
-def plan(look: TableView) -> Plan | Idle:
+def folders(table: IcebergTable, policy: Policy) -> Sequence[str]:
+    """The folders to go through, the table's own first; none where no orphans are removed."""
+    wanted = policy.orphans.older_than is not None and table.not_loadable is None and collects_garbage(table)
+    return [table.location, *outside_folders(table)] if wanted else []
+
+
+def plan(look: PlanInput) -> Plan | Idle:
     """List the folders, and take away all that is needed, and all that is young."""
     age, table = look.policy.orphans.older_than, look.table
-    trash = trash_of(look.subject, table)
-    expired = trash.expired(look.survey.store, look.subject.now()) if trash is not None else []
+    trash = trash_of(look)
+    expired = trash.expired(look.survey.store, look.now) if trash is not None else []
     if age is None:
         return _emptying(expired) if expired else Idle("orphan files are kept")
     if look.not_loadable:  # and so Iceberg cannot be asked about them
@@ -47,8 +53,8 @@ def plan(look: TableView) -> Plan | Idle:
             "orphan files must be at least 24 hours old to be removed",
             hint="raise orphans.older-than: what is younger may belong to a commit in progress",
         )
-    older_than = look.subject.now() - age.total_seconds()
-    found = candidates(look.subject, table, look.survey.store, age)
+    older_than = look.now - age.total_seconds()
+    found = candidates(look, age)
     files = tuple(file for part in found for file in part.files)
     notes = tuple(note for part in found for note in part.notes)
     if not files and not expired:
@@ -89,11 +95,11 @@ def _said(age: timedelta) -> str:
     return f"{hours / 24:g} days" if hours % 24 == 0 else f"{hours:g} hours"
 
 
-def _check_share(look: TableView, found: Deletable) -> None:
+def _check_share(look: PlanInput, found: Deletable) -> None:
     """Refuse to remove more of a folder at once than is to be expected, unless that is said to be meant."""
     most = look.policy.orphans.max_share
     of_bytes = sum(file.size for file in found.files)
-    if look.subject.forced:
+    if look.forced:
         return
     if len(found.files) > most * found.of_files or of_bytes > most * found.of_bytes:
         raise UsageError(
@@ -103,25 +109,25 @@ def _check_share(look: TableView, found: Deletable) -> None:
         )
 
 
-def candidates(subject: Subject, table: IcebergTable, store: Store, age: timedelta) -> list[Deletable]:
+def candidates(look: PlanInput, age: timedelta) -> list[Deletable]:
     """Return the files that nothing needs, and that are older than *age*, by the folders that a table has."""
-    found = [_candidates(subject, store, table.location, age, outside=False)]
-    for folder in outside_folders(table):
+    found = [_candidates(look, look.table.location, age, outside=False)]
+    for location in outside_folders(look.table):
         try:
-            found.append(_candidates(subject, store, folder, age, outside=True))
+            found.append(_candidates(look, location, age, outside=True))
         except StorageError as error:  # the table's own folder is another matter
-            found.append(Deletable(notes=(f"{shown(folder)} is not looked at: {error.message}",)))
+            found.append(Deletable(notes=(f"{shown(location)} is not looked at: {error.message}",)))
     return found
 
 
-def _candidates(subject: Subject, store: Store, folder: str, age: timedelta, *, outside: bool) -> Deletable:
-    older_than = subject.now() - age.total_seconds()
-    listing = list_table(folder, store)
+def _candidates(look: PlanInput, location: str, age: timedelta, *, outside: bool) -> Deletable:
+    older_than = look.now - age.total_seconds()
+    listing = look.listed(location)
     paths = [file.location[len(listing.location) :] for file in listing.files]
     scope = np.array([not (_HIDDEN.search(path) or _KEPT_BESIDE.search(path)) for path in paths], bool)
-    scope &= ~listing.inside([store.location])
+    scope &= ~listing.inside([look.survey.store.location])
     old = np.array([file.modified < older_than for file in listing.files], bool)
-    return deletable(subject, listing, scope & old, age, outside=outside)
+    return deletable(look, listing, scope & old, age, outside=outside)
 
 
 def run(look: TableView, planned: Plan) -> Ran:
@@ -138,17 +144,17 @@ def take_away(subject: Subject, files: Sequence[Listed]) -> list[Listed]:
     age = subject.policy.orphans.older_than
     if not files or age is None:
         return []
-    table, store = subject.open()
-    still = {file for part in candidates(subject, table, store, age) for file in part.files}
+    again = look_again(subject, folders)
+    still = {file for part in candidates(again, age) for file in part.files}
     doomed = [file for file in files if file in still]  # unchanged: the same inode, size and time
-    remove(subject, table, store, doomed)
+    remove(again, doomed)
     return doomed
 
 
 def _by_iceberg(look: TableView, planned: Plan) -> list[Listed]:
     """Return those of the planned files that Iceberg calls orphans, by its own reading of the metadata."""
-    folders = planned.details["folders"].items()
-    return [file for folder, files in folders for file in _orphans_by_iceberg(look, planned, folder, files)]
+    by_folder = planned.details["folders"].items()
+    return [file for folder, files in by_folder for file in _orphans_by_iceberg(look, planned, folder, files)]
 
 
 def _orphans_by_iceberg(look: TableView, planned: Plan, folder: str, files: Sequence[Listed]) -> list[Listed]:
@@ -194,4 +200,4 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     return (f"{kept:,} of them kept: needed by now, or by Iceberg's own reading",) if kept else ()
 
 
-STEP = Step(NAME, (EXPIRE,), (), plan, run, verify)
+STEP = Step(NAME, (EXPIRE,), (), plan, run, verify, folders)

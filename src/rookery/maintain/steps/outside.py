@@ -11,7 +11,7 @@ import re
 from rookery.io import shown
 from rookery.io.identity import Listing
 from rookery.maintain.steps.neighbours import metadata_of
-from rookery.maintain.steps.step import Subject
+from rookery.maintain.steps.step import PlanInput
 from rookery.model import RookeryError
 from rookery.sidecar.store import default_location
 from rookery.tables.iceberg import IcebergTable
@@ -30,30 +30,31 @@ def outside_folders(table: IcebergTable) -> list[str]:
     return found
 
 
-def not_its_own(subject: Subject, table: IcebergTable, folder: str) -> str | None:
+def not_its_own(look: PlanInput, folder: str) -> str | None:
     """Say why a folder outside of a table's own may hold files of others; None if it is the table's alone."""
+    table = look.table
     if Listing(folder, ()).contains(table.location):
         return f"the folder of {table.name} itself lies there"
-    why = _other_writer(subject, table, folder)
+    why = _other_writer(look, folder)
     if why is not None or _bears_uuid(folder, table.uuid):
         return why
-    if subject.policy.orphans.outside or subject.forced:
+    if look.policy.orphans.outside or look.forced:
         return None
     return f"a table of another catalog may write there too; if none does, set {SETTING} or use --yes"
 
 
-def _other_writer(subject: Subject, table: IcebergTable, folder: str) -> str | None:
+def _other_writer(look: PlanInput, folder: str) -> str | None:
     """Say which other table of the catalog writes to a folder, or to one above it."""
-    if subject.neighbours is None:
+    if look.neighbours is None:
         return "the catalog's other tables are not known"
     try:
-        tables, failure = subject.neighbours.tables(), subject.neighbours.failure
+        tables, failure = look.neighbours.tables(), look.neighbours.failure
     except RookeryError as error:
         tables, failure = (), error
     for other in tables:
-        if other.name == table.name:
+        if other.name == look.table.name:
             continue
-        beside = default_location(other.location, other.table.properties)
+        beside = default_location(other.location, other.properties)
         for written in (*metadata_of(other).folders, beside):
             if Listing(written, ()).contains(folder):
                 return f"{other.name} writes to {shown(written)}"

@@ -18,7 +18,7 @@ from rookery.maintain.policies.queried import queried_columns
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps.rewrite_manifests import NAME as MANIFESTS
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, VerificationError
 from rookery.maintain.survey import Survey
 from rookery.model import UsageError, column_named
 from rookery.model.report import counted
@@ -29,7 +29,7 @@ NAME = "refresh statistics"
 REWRITES = (COMPACT, DELETES, MANIFESTS)
 
 
-def choice_of(look: TableView) -> Choice:
+def choice_of(look: PlanInput) -> Choice:
     """Which columns the policy wants; where its queries name none of the table's, all."""
     wanted, table = look.policy.statistics, look.table
     if not wanted.queries:
@@ -37,7 +37,7 @@ def choice_of(look: TableView) -> Choice:
     return Choice(queried_columns(wanted.queries, table.name, table.fields()))
 
 
-def plan(look: TableView) -> Plan | Idle:
+def plan(look: PlanInput) -> Plan | Idle:
     """Say why statistics are to be refreshed, and how much is to be read."""
     found = look.survey
     if found.snapshot is None or not found.files.num_rows:
@@ -55,7 +55,7 @@ def plan(look: TableView) -> Plan | Idle:
     )
 
 
-def _why(look: TableView, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
+def _why(look: PlanInput, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
     found = look.survey
     yield from reasons(look.age, engine_visibility(found, look.comparison.line), look.policy)
     rewritten = [step for step in REWRITES if step in look.done]
@@ -71,7 +71,7 @@ def _why(look: TableView, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
         yield f"{counted(lacking, 'declared statistic')} not collected yet"
 
 
-def _columns_lacking(look: TableView) -> int:
+def _columns_lacking(look: PlanInput) -> int:
     """How many of the columns that the policy names are not collected."""
     found, names = look.survey, choice_of(look).columns
     assert found.state is not None
@@ -100,7 +100,7 @@ def _below(column: str, name: str) -> bool:
     return column == name or column.startswith(f"{name}.")
 
 
-def missing_indexes(look: TableView) -> Iterator[WantedIndex]:
+def missing_indexes(look: PlanInput) -> Iterator[WantedIndex]:
     """Yield the indexes of the policy that are not declared."""
     if not look.policy.indexes:
         return

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from rookery.io import Listed, list_folder, local_path, scheme_of, shown
 from rookery.io.identity import Listing
 from rookery.io.moving import delete_file, move_file
-from rookery.maintain.steps.step import Subject
+from rookery.maintain.steps.step import PlanInput
 from rookery.model import UsageError
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
@@ -49,14 +49,14 @@ class Trash:
         return f"{self.folder}/{time.strftime(_STAMP, time.gmtime(now))}-{uuid.uuid4().hex[:8]}"
 
 
-def trash_of(subject: Subject, table: IcebergTable) -> Trash | None:
+def trash_of(look: PlanInput) -> Trash | None:
     """Return a table's trash, if its policy wants one; it must lie outside of the folders of all tables."""
-    wanted = subject.policy.orphans
+    table, wanted = look.table, look.policy.orphans
     if wanted.trash is None:
         return None
-    others = subject.neighbours.tables() if subject.neighbours is not None else ()
+    others = look.neighbours.tables() if look.neighbours is not None else ()
     for each in (table, *others):
-        folders = folders_written(each.location, each.table.properties)
+        folders = folders_written(each.location, each.properties)
         if any(Listing(folder, ()).contains(wanted.trash) for folder in folders):
             raise UsageError(
                 f"the trash {shown(wanted.trash)} lies in the folder of {each.name}",
@@ -65,10 +65,11 @@ def trash_of(subject: Subject, table: IcebergTable) -> Trash | None:
     return Trash(f"{wanted.trash}/{table.uuid}", wanted.trash_keep.total_seconds())
 
 
-def remove(subject: Subject, table: IcebergTable, store: Store, files: Iterable[Listed]) -> None:
+def remove(look: PlanInput, files: Iterable[Listed]) -> None:
     """Delete files, or move them to the trash under their paths in the table's folder, or outside of it."""
-    trash = trash_of(subject, table)
-    run = trash.new_run(subject.now()) if trash is not None else None
+    table, store = look.table, look.survey.store
+    trash = trash_of(look)
+    run = trash.new_run(look.now) if trash is not None else None
     for file in files:
         if run is None:
             delete_file(file.location, store.io_properties)

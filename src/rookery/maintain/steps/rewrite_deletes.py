@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rookery.maintain.facts.layout import LARGE_SHARE, SMALL_SHARE, number_of
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.packing import Sizes, chosen
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import PUFFIN, Survey, delete_groups
 from rookery.model.report import counted
@@ -39,7 +39,7 @@ def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.i
     return sizes[taken]
 
 
-def plan(look: TableView) -> Plan | Idle:
+def plan(look: PlanInput) -> Plan | Idle:
     """Say which deletes are to be removed, and which rewritten."""
     survey, wanted = look.survey, look.policy.deletes
     if not survey.deletes.num_rows:

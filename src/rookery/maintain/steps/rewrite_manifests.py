@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from rookery.maintain.facts.layout import MANIFEST_SIZE, MANIFEST_SIZE_PROPERTY, number_of
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.model import in_bytes
 from rookery.model.report import counted
@@ -18,7 +18,7 @@ from rookery.tables import FileList
 NAME = "rewrite manifests"
 
 
-def plan(look: TableView) -> Plan | Idle:
+def plan(look: PlanInput) -> Plan | Idle:
     """Say which manifests are to be rewritten; Iceberg takes all of a partition spec together."""
     if look.not_rewritable:
         return Idle(look.not_rewritable)

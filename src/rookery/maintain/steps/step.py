@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rookery.collect.readable import refused
+from rookery.io import shown
 from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
 from rookery.maintain.policies.policy import Policy
+from rookery.maintain.steps.listing import Listings, list_table
 from rookery.maintain.survey import Survey
-from rookery.model import RookeryError, TableName, UsageError
+from rookery.model import RookeryError, StorageError, TableName, UsageError
 from rookery.sidecar import Store
 from rookery.spark.procedures import row_session
 from rookery.tables import Table
@@ -21,6 +23,7 @@ from rookery.tables.iceberg import IcebergTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rookery.io.identity import Listing
     from rookery.maintain.steps.neighbours import Neighbours
 
 
@@ -52,17 +55,25 @@ class Subject:
         table, store = self.load()
         return iceberg(table), store
 
+    def view(self, survey: Survey, done: tuple[str, ...] = (), listings: Listings | None = None) -> TableView:
+        """Return what a step plans by and acts on, at this moment."""
+        return TableView(
+            survey=survey,
+            policy=self.policy,
+            now=self.now(),
+            done=done,
+            forced=self.forced,
+            neighbours=self.neighbours,
+            listings=listings,
+            subject=self,
+        )
+
 
 def iceberg(table: Table) -> IcebergTable:
     """Return a table of Iceberg; another format brings steps of its own."""
     if not isinstance(table, IcebergTable):
         raise UsageError(f"{table.name} is not an Iceberg table", hint="only those are maintained")
     return table
-
-
-def no_spark() -> SparkSession:
-    """Stand in for a session where only plans are made."""
-    raise AssertionError("plans need no Spark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +93,43 @@ class Idle:
     why: str
 
 
-@dataclass(frozen=True)
-class TableView:
-    """A table as a step finds it, and what the run has done to it so far."""
+@dataclass(frozen=True, kw_only=True)
+class PlanInput:
+    """All that a step plans by: the table at one moment, what is wanted of it, and what is around it.
 
-    subject: Subject
+    It has neither the catalog nor Spark nor a clock: the same input gives the same plan.
+    """
+
     survey: Survey
+    policy: Policy
+    now: float  # seconds since 1970
     done: tuple[str, ...] = ()  # names of steps; in a dry run, those that would have been done
+    forced: bool = False  # `--yes`
+    neighbours: Neighbours | None = None  # the catalog's other tables; none: they cannot be asked for
+    listings: Listings | None = None  # of folders, from before the table was loaded
 
     @property
     def table(self) -> IcebergTable:
         """The table, with all that is Iceberg's alone."""
         return iceberg(self.survey.table)
 
-    @property
-    def policy(self) -> Policy:
-        """What is wanted of the table."""
-        return self.subject.policy
+    def listed(self, location: str) -> Listing:
+        """Return a folder as it was listed before the table was loaded.
+
+        What was committed before a listing is known to a table that is loaded after it. A folder that was
+        not listed then, as the table has begun to write there since, is not looked at. Where nothing was
+        listed, as in a dry run, it is listed now.
+        """
+        if self.listings is None:
+            return list_table(location, self.survey.store)
+        found = self.listings.get(location.rstrip("/"))
+        if found is None:
+            raise StorageError(
+                f"{shown(location)} is new among the folders that the table writes to", hint="run it again"
+            )
+        if isinstance(found, StorageError):
+            raise found
+        return found
 
     @cached_property
     def comparison(self) -> StatsComparison:
@@ -120,14 +151,21 @@ class TableView:
         """Why Iceberg's procedures cannot load the table at all; None if they can."""
         return self.survey.table.not_loadable
 
-    def row_session(self) -> SparkSession:
-        """The session in which rows of the table are read and rewritten."""
-        return row_session(self.subject.spark(), frozenset(self.survey.table.column_types.values()))
-
     @property
     def now_ms(self) -> int:
         """The time, as Iceberg counts it."""
-        return int(self.subject.now() * 1000)
+        return int(self.now * 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableView(PlanInput):
+    """A table as a step finds it, with what the step runs by."""
+
+    subject: Subject
+
+    def row_session(self) -> SparkSession:
+        """The session in which rows of the table are read and rewritten."""
+        return row_session(self.subject.spark(), frozenset(self.survey.table.column_types.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +185,13 @@ class Step:
     name: str
     needs: tuple[str, ...]  # steps whose failure stops it
     measures: tuple[str, ...]  # the numbers that it is there to change
-    plan: Callable[[TableView], Plan | Idle]  # by metadata alone, with no Spark
+    plan: Callable[[PlanInput], Plan | Idle]
     run: Callable[[TableView, Plan], Ran]
     verify: Callable[
         [TableView, Plan, Ran, TableView], tuple[str, ...]
     ]  # raises; returns what should be said
+    # The folders that the plan goes through, if it does: they are listed before the table is loaded.
+    folders: Callable[[IcebergTable, Policy], Sequence[str]] | None = None
 
 
 class VerificationError(RookeryError):

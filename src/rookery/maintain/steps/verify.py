@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rookery.io import shown
 from rookery.io.identity import Listing
 from rookery.maintain.policies.policy import Verify
-from rookery.maintain.steps.deletable import list_table, still_absent
+from rookery.maintain.steps.deletable import still_absent
+from rookery.maintain.steps.listing import list_table
 from rookery.maintain.steps.reachable_files import named
 from rookery.maintain.steps.step import Plan, Ran, TableView, VerificationError
 from rookery.model import Snapshot, TableName

@@ -19,7 +19,7 @@ from rookery.maintain.runs.metrics import MetricsServer, parse_address, render
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps.step import Outcome, StepReport
 from rookery.model import MachineError, UsageError
-from tests.maintain.small_site import ROWS, small_lake, status_of
+from tests.maintain.runs.small_site import ROWS, small_lake, status_of
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

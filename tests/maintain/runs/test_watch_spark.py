@@ -114,6 +114,9 @@ def test_a_session_that_died_is_started_again(rookery_home: Path, new_table: New
     """In a process of its own, since the tests share theirs."""
     name = new_table("id bigint")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.maintain.restarted", name], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.maintain.runs.restarted", name],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stdout.split()) == (0, ["True", "False", "True", "0"]), done.stderr[-2000:]

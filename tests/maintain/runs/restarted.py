@@ -1,4 +1,4 @@
-"""Kill the JVM of a site's session, and use the site again: python -m tests.maintain.restarted TABLE."""
+"""Kill the JVM of a site's session, and use the site again: python -m tests.maintain.runs.restarted TABLE."""
 
 from __future__ import annotations
 

@@ -13,10 +13,11 @@ import pyarrow as pa
 from rookery.api.lake import Lake, connect
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy
 from rookery.maintain.runs.recording import Record
-from rookery.maintain.runs.watch import Observed, TableGoneError
+from rookery.maintain.runs.table_runner import Stop, Wanted
+from rookery.maintain.runs.watch import Observed
 from rookery.maintain.status import TableStatus, table_status
 from rookery.maintain.steps.step import Outcome, StepReport, TableRun
-from rookery.model import CatalogError, TableName
+from rookery.model import CatalogError, MissingTableError, TableName
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "city": pa.array([f"c{i % 3}" for i in range(10)])})
 
@@ -75,7 +76,7 @@ class SmallSite:
     def look(self, name: TableName) -> Observed:
         self._reach()
         if name.table not in self.breaches:
-            raise TableGoneError(f"there is no table {name}")
+            raise MissingTableError(f"there is no table {name}")
         left = tuple(f"breach {number}" for number in range(self.breaches[name.table]))
         age = self._template.statistics
         if self.stale:
@@ -83,21 +84,21 @@ class SmallSite:
         status = replace(self._template, table=str(name), breaches=left, statistics=age)
         return Observed(name, name.table, self.policies.get(name.table, NO_ORPHANS), status)
 
-    def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+    def maintain(self, name: TableName, wanted: Wanted, stop: Stop, record: Record) -> TableRun:
         with self._lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            return self._run(seen, cause, stop, record)
+            return self._run(name, wanted, stop, record)
         finally:
             with self._lock:
                 self.at_once -= 1
 
-    def _run(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
-        table = seen.name.table
-        self.wanted[table] = seen.policy
+    def _run(self, name: TableName, wanted: Wanted, stop: Stop, record: Record) -> TableRun:
+        table, cause = name.table, wanted.cause
+        self.wanted[table] = wanted.policy
         steps: list[StepReport] = []
-        for _ in seen.status.breaches or ("a schedule",):
+        for _ in range(self.breaches[table] or 1):  # where there are none, it is due by its schedule
             if stop():
                 steps.append(StepReport("mend", Outcome.STOPPED, cause))
                 break
@@ -109,4 +110,4 @@ class SmallSite:
             record(steps[-1])
             if self.outcome is Outcome.DONE and self.breaches.get(table):
                 self.breaches[table] -= 1
-        return TableRun(str(seen.name), cause, steps[-1].outcome, tuple(steps))
+        return TableRun(str(name), cause, steps[-1].outcome, tuple(steps))

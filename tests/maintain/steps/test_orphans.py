@@ -20,7 +20,7 @@ from rookery.api.lake import Lake
 from rookery.io import local_path
 from rookery.maintain.policies.policy import Orphans, Policy
 from rookery.maintain.steps import clean_up, orphans, removal
-from rookery.maintain.steps.step import Idle, Plan, Ran, TableView
+from rookery.maintain.steps.step import Idle, Plan, Ran
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from rookery.sidecar import Store
@@ -158,12 +158,12 @@ def test_one_unknown_commit_keeps_what_may_have_come_after_it(lake: Lake, table:
     before = plant(folder, "data/before.parquet", 9 * DAY)
     after = plant(folder, "data/after.parquet", -DAY)
     in_a_month = replace(subject_of(lake, table, None), now=lambda: time.time() + 30 * DAY)
-    planned = orphans.plan(TableView(in_a_month, survey(*in_a_month.load())))
+    planned = orphans.plan(in_a_month.view(survey(*in_a_month.load())))
     assert isinstance(planned, Plan)
     assert [local_path(file.location) for file in planned.details["files"]] == [str(before)]
     assert "1 file left" in planned.why
     forced = replace(in_a_month, forced=True)
-    planned = orphans.plan(TableView(forced, survey(*forced.load())))
+    planned = orphans.plan(forced.view(survey(*forced.load())))
     assert isinstance(planned, Plan)
     assert {local_path(file.location) for file in planned.details["files"]} == {str(before), str(after)}
 
@@ -330,7 +330,7 @@ def test_a_table_whose_files_are_shared_is_left_alone(lake: Lake, table: str) ->
 def run(lake: Lake, table: str, policy: Policy, at: float = 0.0, *, forced: bool = False) -> Ran:
     """Do what the step does, but for asking Iceberg as well; *at* so many seconds from now."""
     subject = replace(subject_of(lake, table, None, policy, forced=forced), now=lambda: time.time() + at)
-    look = TableView(subject, survey(*subject.load()))
+    look = subject.view(survey(*subject.load()))
     planned = orphans.plan(look)
     assert isinstance(planned, Plan), planned
     removed = orphans.take_away(subject, planned.details["files"])

@@ -24,7 +24,7 @@ from rookery.maintain.status import TableStatus
 from rookery.maintain.steps.orphans import NAME as ORPHANS
 from rookery.maintain.steps.step import Outcome
 from rookery.model import CatalogError, UsageError
-from tests.maintain.small_site import NO_ORPHANS, SmallSite, small_lake, status_of
+from tests.maintain.runs.small_site import NO_ORPHANS, SmallSite, small_lake, status_of
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +313,7 @@ from pathlib import Path
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.leases import Leases
 from rookery.maintain.runs.watch import Watcher
-from tests.maintain.small_site import NO_ORPHANS, SmallSite, small_lake, status_of
+from tests.maintain.runs.small_site import NO_ORPHANS, SmallSite, small_lake, status_of
 
 folder = Path(sys.argv[1])
 history = History(f"sqlite:///{folder / 'history.db'}")

@@ -20,11 +20,11 @@ from rookery.api.lake import Lake, connect
 from rookery.api.watch import LakeSite, WatchReport, leases_of, watch
 from rookery.cli.app import run
 from rookery.maintain.runs.history import History
-from rookery.maintain.runs.watch import Pace, TableGoneError, TableResult, Verdict
+from rookery.maintain.runs.watch import Pace, TableResult, Verdict
 from rookery.maintain.steps.step import Outcome, StepReport
-from rookery.model import CatalogError, MachineError, UsageError
+from rookery.model import CatalogError, MachineError, MissingTableError, UsageError
 from tests.isolation import isolate
-from tests.maintain.small_site import ROWS, small_lake
+from tests.maintain.runs.small_site import ROWS, small_lake
 
 QUIET = "defaults:\n  quiet-hours: ['00:00-24:00']\n"  # so that nothing is done, and no Spark is started
 
@@ -80,7 +80,7 @@ class TestSite:
         site = site_of(lake)
         (items, _) = site.find()
         lake.catalog.drop_table("db.items")
-        with pytest.raises(TableGoneError, match=r"no table lake\.db\.items"):
+        with pytest.raises(MissingTableError, match=r"no table lake\.db\.items"):
             site.look(items)
 
     def test_unreachable(self, tmp_path: Path) -> None:

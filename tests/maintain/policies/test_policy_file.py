@@ -18,7 +18,7 @@ from rookery.maintain.policies.settings import SETTINGS, policy_from
 from rookery.maintain.policies.times import Cron
 from rookery.model import TableName, UsageError
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "policies.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "policies.md"
 ORDERS = TableName("prod", ("sales",), "orders")
 
 
