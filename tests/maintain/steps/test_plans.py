@@ -42,8 +42,9 @@ from rookery.maintain.steps.listing import list_folders
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import Idle, Outcome, Plan, PlanInput, Step
 from rookery.maintain.survey import PUFFIN, Survey, survey
-from rookery.model import TableName, UsageError
-from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
+from rookery.model import StorageError, TableName, UsageError
+from rookery.tables import FILE_SCHEMA
+from rookery.tables.iceberg import IcebergTable
 from tests.isolation import isolate
 from tests.maintain.runs.small_site import ROWS, small_lake
 from tests.maintain.tending import DAY, folder_of, plant, subject_of
