@@ -9,16 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from tests.differential.columns import Column, paths, quoted, rows
+from tests.differential.columns import Column, Form, for_spark, paths, quoted, rows
 from tests.differential.history import History
 from tests.differential.predicates import Predicates, exactly
 from tests.prune import typed
 
 
-def new_rows(history: History) -> pa.Table:
+def new_rows(history: History, form: Form = for_spark) -> pa.Table:
     """Partitions make a file of almost every row: few rows then, as many files cost the most time."""
     counts = (1, 3, 8) if history.parts else (1, 5, 20, 60, 120)
-    return rows(history.rng, history.columns, history.rng.choice(counts))
+    return rows(history.rng, history.columns, history.rng.choice(counts), form=form)
 
 
 def load(history: History) -> None:
@@ -26,7 +26,7 @@ def load(history: History) -> None:
     if history.parts:
         append(history)
         return
-    table = rows(history.rng, history.columns, history.rng.choice((20, 60, 120)))
+    table = rows(history.rng, history.columns, history.rng.choice((20, 60, 120)), form=for_spark)
     files = history.rng.choice((1, 4, 6, 8))
     history.note(f"load {table.num_rows} rows, {files} ranges of k")
     frame = history.world.spark.createDataFrame(table)
@@ -159,7 +159,7 @@ def foreign_commit(history: History) -> None:
 
 
 def _append_by_pyiceberg(history: History) -> None:
-    table = new_rows(history)
+    table = new_rows(history, typed.stored)
     history.note(f"append {table.num_rows} rows to {history.name} by PyIceberg")
     try:
         history.world.lake.load(history.name).append(table)
