@@ -19,6 +19,7 @@ from tests.differential.truth import Copy
 from tests.differential.world import Find
 
 _ORDERED = ("int", "long", "date", "timestamp", "timestamptz", "string", "uuid", "fixed")
+_ORDERED += ("time", "timestamp_ns", "timestamptz_ns")
 
 
 def check(history: History, copy: Copy, tally: Tally) -> None:

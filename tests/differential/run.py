@@ -73,7 +73,7 @@ class Case:
                 held.drop()
         if self.size.unread:
             with self.finds.noted():
-                unread_types.run(self.world.lake, self.rng, self.tally, self.size.unread)
+                unread_types.run(self.world, self.rng, self.tally, self.size.unread)
 
     @contextmanager
     def _building(self) -> Iterator[None]:

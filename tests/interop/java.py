@@ -205,15 +205,25 @@ class IcebergJava:
         return self._iceberg.spark.Spark3Util.loadIcebergTable(self._spark._jsparkSession, name)
 
     def create_table(
-        self, name: str, schema: Mapping[str, Any], properties: Mapping[str, str] | None = None
+        self,
+        name: str,
+        schema: Mapping[str, Any],
+        properties: Mapping[str, str] | None = None,
+        partitions: Sequence[Sequence[Any]] = (),
     ) -> None:
-        """Create a table of any types, which are given as Iceberg's JSON has them."""
+        """Create a table of any types, which are given as Iceberg's JSON has them.
+
+        Partitions are calls of the builder of a spec, such as `("bucket", "id", 4)`.
+        """
         catalog, _, short = name.partition(".")
         made = self._iceberg.SchemaParser.fromJson(json.dumps(schema))
+        spec = self._iceberg.PartitionSpec.builderFor(made)
+        for transform, *arguments in partitions:
+            spec = getattr(spec, transform)(*arguments)
         self._iceberg.spark.Spark3Util.loadIcebergCatalog(self._spark._jsparkSession, catalog).createTable(
             self._iceberg.catalog.TableIdentifier.parse(short),
             made,
-            self._iceberg.PartitionSpec.unpartitioned(),
+            spec.build(),
             self._ordered(properties or {}),
         )
 
