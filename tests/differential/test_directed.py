@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import rookery
+from tests.differential.columns import Column, schema_of
 from tests.differential.conftest import Check
 from tests.differential.history import World
+from tests.differential.truth import rows_of
 from tests.lakehouse import NewTable
 
 
@@ -189,8 +191,7 @@ UUIDS = [f"{first}0000000-0000-4000-8000-00000000000{last}" for first in "0f187"
 def with_uuids(world: World, new_table: NewTable, partitioned: str = "", **properties: object) -> str:
     """A table of UUIDs in the order of the list, in one file if there are no partitions."""
     name = new_table("id BIGINT", **properties)
-    field = {"id": 1, "name": "u", "required": False, "type": "uuid"}
-    world.java.add_column(name, {"type": "struct", "fields": [field]})
+    world.java.add_column(name, schema_of([Column("u", "uuid")]))
     if partitioned:
         world.spark.sql(f"ALTER TABLE {name} ADD PARTITION FIELD {partitioned}")
     rows = ", ".join(f"({place}, '{text}')" for place, text in enumerate(UUIDS))
@@ -226,3 +227,25 @@ def test_uuids_of_several_row_groups(
     handle.add_index("bitmap", "u")
     rookery.analyze(world.spark, name, lake=world.lake)
     check_files(name, *about_uuids())
+
+
+def test_uuids_and_fixed_lengths_within_others(world: World, new_table: NewTable, check: Check) -> None:
+    name = new_table("id BIGINT")
+    one, two = Column("u", "uuid"), Column("f", "fixed[4]")
+    word = Column("key", "string")
+    for column in (
+        Column("s", "struct", children=[one, two]),
+        Column("l", "list", children=[one]),
+        Column("m", "map", children=[word, two]),
+    ):
+        world.java.add_column(name, schema_of([column]))
+    first, other = UUIDS[0], UUIDS[-1]
+    struct = f"named_struct('u', '{first}', 'f', X'01020304')"
+    world.spark.sql(
+        f"INSERT INTO {name} VALUES (1, {struct}, array('{first}', NULL), map('a', X'01020304')), "
+        f"(2, NULL, NULL, NULL), (3, named_struct('u', NULL, 'f', NULL), array(), map()), "
+        f"(4, named_struct('u', '{other}', 'f', X'ff000000'), array('{other}'), map('b', NULL))"
+    )
+    check(name, "id = 1", "id > 1", "id = 9", f"s.u = '{first}'", "s.f = X'ff000000'", by_spark=1)
+    source = world.spark.read.format("rookery").option("table", name).load().toArrow()
+    assert sorted(rows_of(source)) == sorted(rows_of(world.spark.table(name).toArrow()))
