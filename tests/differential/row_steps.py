@@ -48,30 +48,60 @@ def _append(history: History, spark: SparkSession) -> None:
     history.committed()
 
 
-def delete(history: History) -> None:
+def delete(history: History, branch: str = "") -> None:
     asked = Predicates(history.rng, history.columns).make(1)
-    if history.sql(f"DELETE FROM {history.name} WHERE {asked.sql}", may_fail=True):
-        history.removed = True
-        history.committed()
+    _change(history, f"DELETE FROM {history.name}{branch} WHERE {asked.sql}", branch)
 
 
-def update(history: History) -> None:
-    """Change a column where something is so, or remove rows by merging."""
+def update(history: History, branch: str = "") -> None:
+    """Change a column where something is so."""
+    column, value = _assigned(history)
+    asked = Predicates(history.rng, history.columns).make(1)
+    text = f"UPDATE {history.name}{branch} SET {quoted(column.name)} = {value} WHERE {asked.sql}"
+    _change(history, text, branch)
+
+
+def merge(history: History, branch: str = "") -> None:
+    """Merge rows that are new, or some of the table's own; what becomes of either depends on the clauses."""
     rng = history.rng
     asked = Predicates(rng, history.columns).make(1)
+    column, value = _assigned(history)
+    if rng.random() < 0.6:
+        table, source = new_rows(history), "merged"
+        history.note(f"{source}: {table.num_rows} rows, one of each k")
+        frame = history.world.spark.createDataFrame(table).dropDuplicates(["k"])
+        frame.createOrReplaceTempView(source)
+        clauses = [
+            "WHEN MATCHED THEN UPDATE SET *",
+            f"WHEN MATCHED AND t.{quoted(column.name)} = {value} THEN DELETE",
+            "WHEN NOT MATCHED THEN INSERT *",
+            "WHEN NOT MATCHED AND u.k IS NOT NULL THEN INSERT *",
+            f"WHEN NOT MATCHED BY SOURCE AND t.{quoted(column.name)} = {value} THEN DELETE",
+            f"WHEN NOT MATCHED BY SOURCE THEN UPDATE SET {quoted(column.name)} = {value}",
+        ]
+        said = " ".join(rng.choice(clauses[place : place + 2]) for place in (0, 2, 4) if rng.random() < 0.6)
+    else:
+        source = f"(SELECT DISTINCT k FROM {history.name}{branch} WHERE {asked.sql})"
+        said = f"WHEN MATCHED AND t.{quoted(column.name)} = {value} THEN DELETE "
+        said += f"WHEN MATCHED THEN UPDATE SET {quoted(column.name)} = {value}"
+    on = rng.choice(("t.k = u.k", "t.k = u.k", "t.k <=> u.k"))
+    if said:
+        _change(history, f"MERGE INTO {history.name}{branch} AS t USING {source} AS u ON {on} {said}", branch)
+
+
+def _assigned(history: History) -> tuple[Column, str]:
+    """A column and one of its values."""
     plain = [column for column in history.columns if column.is_leaf and column.kind != "boolean"]
-    column = rng.choice(plain)
-    value = exactly(column.kind, rng.choice(column.values))
-    text = f"UPDATE {history.name} SET {quoted(column.name)} = {value} WHERE {asked.sql}"
-    if rng.random() < 0.5:
-        text = (
-            f"MERGE INTO {history.name} AS t USING (SELECT DISTINCT k FROM {history.name} WHERE {asked.sql}) "
-            f"AS u ON t.k = u.k WHEN MATCHED AND t.{quoted(column.name)} = {value} THEN DELETE "
-            f"WHEN MATCHED THEN UPDATE SET {quoted(column.name)} = {value}"
-        )
+    column = history.rng.choice(plain)
+    return column, exactly(column.kind, history.rng.choice(column.values))
+
+
+def _change(history: History, text: str, branch: str) -> None:
+    """Run a statement that may remove rows, by leaving files out or by deletes: as the table's modes say."""
     if history.sql(text, may_fail=True):
         history.removed = True
-        history.committed()
+        if not branch:
+            history.committed()
 
 
 def delete_equal(history: History) -> None:
