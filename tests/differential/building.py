@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.differential.history import History
 from tests.differential.import_steps import add_files
-from tests.differential.row_steps import append, delete, delete_equal, foreign_commit, load, update
+from tests.differential.row_steps import append, delete, delete_equal, foreign_commit, load, merge, update
 from tests.differential.schema_steps import add_part, change_columns, change_partitions
 from tests.differential.snapshot_steps import (
     analyze,
@@ -21,7 +21,8 @@ from tests.differential.snapshot_steps import (
 _ACTIONS: tuple[tuple[Callable[[History], None], int], ...] = (
     (append, 6),
     (delete, 3),
-    (update, 2),
+    (update, 1),
+    (merge, 2),
     (delete_equal, 2),
     (change_columns, 5),
     (change_partitions, 3),
@@ -30,7 +31,7 @@ _ACTIONS: tuple[tuple[Callable[[History], None], int], ...] = (
     (set_property, 1),
     (roll_back, 1),
     (rewrite, 1),
-    (branch, 1),
+    (branch, 2),
     (stage_and_pick, 1),
     (add_files, 2),
 )

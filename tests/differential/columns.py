@@ -1,13 +1,19 @@
-"""Random columns, of every type that Spark writes to Iceberg, and random values in them."""
+"""Random columns, of every type that Spark writes to Iceberg, and random values in them.
+
+UUIDs are text to Spark, and fixed ones are binaries; its SQL has no names for these types, so Java makes such
+columns. Texts that are not UTF-8 hold their odd bytes as `surrogateescape` does.
+"""
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -30,8 +36,12 @@ LEAVES = (
     "string",
     "string",
     "binary",
+    "uuid",
+    "fixed[4]",
 )
 _SPARK = {"long": "BIGINT", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
+_SPARK |= {"uuid": "STRING", "fixed[4]": "BINARY"}
+_UNNAMED = ("uuid", "fixed[4]")  # in Spark's SQL
 _PLAIN = re.compile(r"[A-Za-z]\w*")
 _NESTED = ("struct", "list", "map")
 # Numbers that others round to, if they are brought to this type.
@@ -39,6 +49,19 @@ _ROUNDED: dict[str, list[Value]] = {
     "float": [16777216.0, struct.unpack("<f", struct.pack("<f", 0.1))[0]],
     "double": [9007199254740992.0, 0.1],
 }
+_NOT_UTF8 = [
+    data.decode(errors="surrogateescape")
+    for data in (
+        b"\xff",
+        b"a\xff",
+        b"caf\xe9",
+        b"\xed\xa0\x80",
+        b"\xf0\x9f\x98",
+        b"a" * 15 + b"\xfftail",
+        b"\x80",
+    )
+]
+Form = Callable[[str, Sequence[Value | None]], pa.Array]  # of a leaf's values
 
 
 @dataclass
@@ -67,6 +90,11 @@ class Column:
     @property
     def is_leaf(self) -> bool:
         return self.kind not in _NESTED
+
+    @property
+    def in_sql(self) -> bool:
+        """Whether Spark's SQL can name its type."""
+        return self.kind not in _UNNAMED and all(child.in_sql for child in self.children)
 
 
 @dataclass(frozen=True)
@@ -110,6 +138,8 @@ def leaf(rng: random.Random, name: str, kind: str) -> Column:
     values = typed.pool(rng, kind, rng.choice((1, 3, 8, 30)))
     if kind in _ROUNDED and rng.random() < 0.4:
         values += _ROUNDED[kind]
+    if kind == "string" and rng.random() < 0.15:
+        values += rng.sample(_NOT_UTF8, 3)
     return Column(name, kind, values)
 
 
@@ -123,17 +153,57 @@ def paths(columns: Sequence[Column], above: tuple[str, ...] = (), qualifier: str
             yield from paths(column.children, names, qualifier)
 
 
-def rows(rng: random.Random, columns: Sequence[Column], count: int) -> pa.Table:
+def is_utf8(value: Value) -> bool:
+    """Whether a value is anything but text with odd bytes."""
+    return not isinstance(value, str) or not any("\udc80" <= letter <= "\udcff" for letter in value)
+
+
+def schema_of(columns: Sequence[Column]) -> dict[str, Any]:
+    """Columns as Iceberg's JSON has a schema."""
+    return {"type": "struct", "schema-id": 0, "fields": _fields(columns, itertools.count(1))}
+
+
+def _fields(columns: Sequence[Column], ids: Iterator[int]) -> list[dict[str, Any]]:
+    return [
+        {"id": next(ids), "name": column.name, "required": False, "type": _iceberg(column, ids)}
+        for column in columns
+    ]
+
+
+def _iceberg(column: Column, ids: Iterator[int]) -> Any:
+    inside = [(next(ids), _iceberg(child, ids)) for child in column.children if column.kind != "struct"]
+    match column.kind:
+        case "struct":
+            return {"type": "struct", "fields": _fields(column.children, ids)}
+        case "list":
+            ((number, element),) = inside
+            return {"type": "list", "element-id": number, "element": element, "element-required": False}
+        case "map":
+            (one, key), (two, value) = inside
+            of_key, of_value = {"key-id": one, "key": key}, {"value-id": two, "value": value}
+            return {"type": "map", **of_key, **of_value, "value-required": False}
+    return column.kind
+
+
+def for_spark(kind: str, values: Sequence[Value | None]) -> pa.Array:
+    """Values in the types that Spark has for a column's type."""
+    if kind == "uuid":
+        return pa.array([None if value is None else str(UUID(bytes=value)) for value in values], pa.string())  # type: ignore[arg-type]
+    stored = typed.stored(kind, values)
+    return stored.cast(pa.binary()) if kind.startswith("fixed") else stored
+
+
+def rows(rng: random.Random, columns: Sequence[Column], count: int, *, form: Form = typed.stored) -> pa.Table:
     """Random rows, now and then sorted by one of the columns."""
-    arrays = [_array(rng, column, count) for column in columns]
+    arrays = [_array(rng, column, count, form) for column in columns]
     table = pa.table(arrays, names=[column.name for column in columns])
-    plain = [column for column in columns if column.is_leaf and column.kind != "boolean"]
+    plain = [column for column in columns if column.is_leaf and column.kind not in ("boolean", "uuid")]
     if plain and rng.random() < 0.4:
         table = table.sort_by(rng.choice(plain).name)
     return table
 
 
-def _array(rng: random.Random, column: Column, count: int) -> pa.Array:
+def _array(rng: random.Random, column: Column, count: int, form: Form) -> pa.Array:
     nulls = rng.choice((0.0, 0.0, 0.1, 0.1, 0.6, 1.0 if rng.random() < 0.3 else 0.0))
     gone = [rng.random() < nulls for _ in range(count)]
     if column.is_leaf:
@@ -146,13 +216,13 @@ def _array(rng: random.Random, column: Column, count: int) -> pa.Array:
         values = [None if no else value for no, value in zip(gone, drawn, strict=True)]
         if fresh:
             column.values += [value for value in values[:10] if value is not None]
-        return typed.stored(column.kind, values)
+        return form(column.kind, values)
     if column.kind == "struct":
-        children = [_array(rng, child, count) for child in column.children]
+        children = [_array(rng, child, count, form) for child in column.children]
         names = [child.name for child in column.children]
         return pa.StructArray.from_arrays(children, names, mask=pa.array(gone, pa.bool_()))
     sizes = [0 if no else rng.randrange(3) for no in gone]
-    inside = [_array(rng, child, sum(sizes)) for child in column.children]
+    inside = [_array(rng, child, sum(sizes), form) for child in column.children]
     offsets: list[int | None] = [0]
     for size in sizes:
         offsets.append((offsets[-1] or 0) + size)

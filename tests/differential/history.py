@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyspark.errors import PySparkException
 
 from rookery.model import Value
-from tests.differential.columns import Column, leaf, make, paths, quoted
+from tests.differential.columns import Column, leaf, make, paths, quoted, schema_of
 from tests.differential.world import World
 from tests.prune import typed
 
@@ -142,7 +143,13 @@ class History:
         properties = {"format-version": str(self.format_version)} | self.layout()
         listed = ", ".join(f"{quoted(column.name)} {column.spark}" for column in self.columns)
         said = ", ".join(f"'{key}'='{value}'" for key, value in properties.items())
-        self.sql(f"CREATE TABLE {self.name} ({listed}) USING iceberg TBLPROPERTIES ({said})")
+        text = f"CREATE TABLE {self.name} ({listed}) USING iceberg TBLPROPERTIES ({said})"
+        if all(column.in_sql for column in self.columns):
+            self.sql(text)
+        else:
+            schema = schema_of(self.columns)
+            self.note(f"by Java, with the schema {json.dumps(schema)}: {text}")
+            self.world.java.create_table(self.name, schema, properties)
 
     def layout(self) -> dict[str, str]:
         """How files are written: formats, small pages and row groups, few statistics, modes of deleting."""

@@ -71,5 +71,6 @@ def _write_again(history: History, files: list[FilePath]) -> None:
         analyze(history)
     if all(_write(history, file) for file in files) and _add(history, files):
         history.versions.clear()  # what they have is no longer there
+        history.branches.clear()
     if history.rng.random() < 0.4:
         analyze(history)

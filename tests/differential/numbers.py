@@ -1,8 +1,10 @@
-"""What `stats` says of each column, against all rows of the copy."""
+"""What `stats` says of each column, against all of its values."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +18,8 @@ from tests.differential.tally import Tally
 from tests.differential.truth import Copy
 from tests.differential.world import Find
 
-_ORDERED = ("int", "long", "date", "timestamp", "timestamptz", "string")
+_ORDERED = ("int", "long", "date", "timestamp", "timestamptz", "string", "uuid", "fixed")
+_ORDERED += ("time", "timestamp_ns", "timestamptz_ns")
 
 
 def check(history: History, copy: Copy, tally: Tally) -> None:
@@ -28,7 +31,7 @@ def check(history: History, copy: Copy, tally: Tally) -> None:
         values = _values(copy.data, column.name)
         if values is not None:
             tally.statistics += 1
-            _check(column, values, removed=history.removed)
+            compare(column, _forms(column, values), removed=history.removed)
 
 
 def _values(data: pa.Table, dotted: str) -> pa.Array | None:
@@ -44,35 +47,60 @@ def _values(data: pa.Table, dotted: str) -> pa.Array | None:
     return None if pa.types.is_nested(found.type) else found
 
 
-def _check(column: ColumnStats, values: pa.Array, *, removed: bool) -> None:
-    told = f"stats: {column}"
-    if column.nulls is not None:
-        if removed and column.nulls < values.null_count:
-            raise Find(f"{told}: Spark has {values.null_count} nulls, and rows were only removed")
-        if not removed and column.nulls != values.null_count:
-            raise Find(f"{told}: Spark has {values.null_count} nulls")
-    base = base_type(column.type)
-    if base in _ORDERED and values.null_count < len(values):
-        ends = pc.min_max(_comparable(values)).as_py()
-        least, most = plain(column.type, ends["min"]), plain(column.type, ends["max"])
-        if column.min is not None and _after(column.min, least):
-            raise Find(f"{told}: Spark has {least!r}, which is less")
-        if column.max is not None and _after(most, column.max):
-            raise Find(f"{told}: Spark has {most!r}, which is more")
-    if column.ndv is not None and column.coverage == 1 and base in _ORDERED and not removed:
-        distinct = set(
-            values.drop_null().to_pylist() if base == "string" else _comparable(values).to_pylist()
-        )
-        true = len(distinct - {None, ""})  # DataSketches has no empty texts
-        low, high = column.ndv_low or 0, column.ndv_high or 0
-        if not low <= true + ("" in distinct) or not true <= high:
-            raise Find(f"{told}: Spark has {true} distinct values")
-
-
-def _comparable(values: pa.Array) -> pa.Array:
+def _forms(column: ColumnStats, values: pa.Array) -> list[Any]:
+    """Values as `compare` takes them, from those that Spark has."""
+    if base_type(column.type) not in _ORDERED:
+        return [True if there else None for there in values.is_valid().to_pylist()]
+    if column.type == "uuid":
+        return [None if text is None else UUID(text).bytes for text in values.to_pylist()]
     if pa.types.is_date32(values.type):
-        return values.cast(pa.int32())
-    return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
+        values = values.cast(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())
+    elif pa.types.is_string(values.type):
+        values = values.cast(pa.binary())
+    return list(values.to_pylist())
+
+
+def compare(column: ColumnStats, values: Sequence[Any], *, removed: bool) -> None:
+    """Compare with all values of a column: numbers, also for times, and bytes for all else."""
+    told = f"stats: {column}"
+    found = {value for value in values if value is not None}
+    nulls = sum(value is None for value in values)
+    if column.nulls is not None:
+        if removed and column.nulls < nulls:
+            raise Find(f"{told}: there are {nulls} nulls, and rows were only removed")
+        if not removed and column.nulls != nulls:
+            raise Find(f"{told}: there are {nulls} nulls")
+    if base_type(column.type) not in _ORDERED:
+        return
+    # Other bytes are shown in a way that does not order as they do.
+    if found and (column.type != "string" or all(map(_is_utf8, found))):
+        least, most = _shown(column.type, min(found)), _shown(column.type, max(found))
+        if column.min is not None and _after(column.min, least):
+            raise Find(f"{told}: there is {least!r}, which is less")
+        if column.max is not None and _after(most, column.max):
+            raise Find(f"{told}: there is {most!r}, which is more")
+    if column.ndv is not None and column.coverage == 1 and not removed:
+        true = len(found - {b""})  # DataSketches has no empty texts
+        low, high = column.ndv_low or 0, column.ndv_high or 0
+        if not low <= true + (b"" in found) or not true <= high:
+            raise Find(f"{told}: there are {true} distinct values")
+
+
+def _shown(kind: str, value: Any) -> Any:
+    """A value as `stats` shows it."""
+    if kind == "string":
+        return value.decode()
+    return str(UUID(bytes=value)) if kind == "uuid" else plain(kind, value)
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _after(one: Any, two: Any) -> bool:

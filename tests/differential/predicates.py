@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from pyiceberg import expressions as ice
 
 from rookery.model import Value
 from rookery.model.type_names import base_type
-from tests.differential.columns import Column, Path, paths, quoted
+from tests.differential.columns import Column, Path, is_utf8, paths, quoted
 from tests.prune import typed
 
 _OPS: tuple[tuple[str, Any], ...] = (
@@ -143,7 +144,7 @@ class Predicates:
 
     def _like(self, path: Path, name: str, plain: str) -> Asked:
         rng = self._rng
-        text = str(self._value(path.column))
+        text = str(self._value(path.column)).encode(errors="surrogateescape").decode(errors="replace")
         cut = text[: rng.randrange(len(text) + 1)]
         if rng.random() < 0.3 and cut:
             return Asked(f"startswith({name}, {quote(cut)})", ice.StartsWith(plain, cut))
@@ -168,10 +169,14 @@ def native_of(kind: str, value: Value) -> Any:
         return moment if base == "timestamptz" else moment.replace(tzinfo=None)
     if base == "decimal":
         return Decimal(_digits(kind, int(value)))
-    return value
+    if base == "uuid":
+        return UUID(bytes=value)  # type: ignore[arg-type]
+    return value if is_utf8(value) else None
 
 
 def quote(text: str) -> str:
+    if not is_utf8(text):
+        return f"CAST(X'{text.encode(errors='surrogateescape').hex()}' AS STRING)"
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -200,9 +205,11 @@ def exactly(kind: str, value: Value) -> str:
             return f"TIMESTAMP '{_moment(int(value))}Z'"
         case "string":
             return quote(str(value))
-        case "binary":
+        case "binary" | "fixed":
             assert isinstance(value, bytes)
             return f"X'{value.hex()}'"
+        case "uuid":
+            return f"'{UUID(bytes=value)}'"  # type: ignore[arg-type]
     return str(value)
 
 
@@ -265,13 +272,18 @@ def spelled(rng: random.Random, kind: str, value: Value) -> str:
             return rng.choice(forms)
         case "boolean":
             return rng.choice((f"'{value}'", str(value).lower()))
-        case "binary":
+        case "uuid":
+            text = str(UUID(bytes=value))  # type: ignore[arg-type]
+            return rng.choice((f"'{text}'", f"'{text}'", f'"{text}"', f"'{text.upper()}'", f"'{text[:9]}'"))
+        case "binary" | "fixed":
             assert isinstance(value, bytes)
             return (
                 f"X'{value.hex()}'"
                 if rng.random() < 0.7 or not value.isascii()
                 else f"CAST({quote(value.decode())} AS BINARY)"
             )
+    if not is_utf8(value):
+        return exactly(kind, value)
     return rng.choice(_TEXTS)(rng, str(value) + rng.choice(("", "", "a", "~")))
 
 

@@ -189,6 +189,6 @@ def _without(
         if column.kind == "struct":
             children = _without(column.children, gone, names)
             kept += [Column(column.name, column.kind, column.values, children)] if children else []
-        elif names not in gone:
+        elif names not in gone and column.kind != "uuid":
             kept.append(column)
     return kept

@@ -9,16 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from tests.differential.columns import Column, paths, quoted, rows
+from tests.differential.columns import Column, Form, for_spark, paths, quoted, rows
 from tests.differential.history import History
 from tests.differential.predicates import Predicates, exactly
 from tests.prune import typed
 
 
-def new_rows(history: History) -> pa.Table:
+def new_rows(history: History, form: Form = for_spark) -> pa.Table:
     """Partitions make a file of almost every row: few rows then, as many files cost the most time."""
     counts = (1, 3, 8) if history.parts else (1, 5, 20, 60, 120)
-    return rows(history.rng, history.columns, history.rng.choice(counts))
+    return rows(history.rng, history.columns, history.rng.choice(counts), form=form)
 
 
 def load(history: History) -> None:
@@ -26,7 +26,7 @@ def load(history: History) -> None:
     if history.parts:
         append(history)
         return
-    table = rows(history.rng, history.columns, history.rng.choice((20, 60, 120)))
+    table = rows(history.rng, history.columns, history.rng.choice((20, 60, 120)), form=for_spark)
     files = history.rng.choice((1, 4, 6, 8))
     history.note(f"load {table.num_rows} rows, {files} ranges of k")
     frame = history.world.spark.createDataFrame(table)
@@ -48,30 +48,60 @@ def _append(history: History, spark: SparkSession) -> None:
     history.committed()
 
 
-def delete(history: History) -> None:
+def delete(history: History, branch: str = "") -> None:
     asked = Predicates(history.rng, history.columns).make(1)
-    if history.sql(f"DELETE FROM {history.name} WHERE {asked.sql}", may_fail=True):
-        history.removed = True
-        history.committed()
+    _change(history, f"DELETE FROM {history.name}{branch} WHERE {asked.sql}", branch)
 
 
-def update(history: History) -> None:
-    """Change a column where something is so, or remove rows by merging."""
+def update(history: History, branch: str = "") -> None:
+    """Change a column where something is so."""
+    column, value = _assigned(history)
+    asked = Predicates(history.rng, history.columns).make(1)
+    text = f"UPDATE {history.name}{branch} SET {quoted(column.name)} = {value} WHERE {asked.sql}"
+    _change(history, text, branch)
+
+
+def merge(history: History, branch: str = "") -> None:
+    """Merge rows that are new, or some of the table's own; what becomes of either depends on the clauses."""
     rng = history.rng
     asked = Predicates(rng, history.columns).make(1)
+    column, value = _assigned(history)
+    if rng.random() < 0.6:
+        table, source = new_rows(history), "merged"
+        history.note(f"{source}: {table.num_rows} rows, one of each k")
+        frame = history.world.spark.createDataFrame(table).dropDuplicates(["k"])
+        frame.createOrReplaceTempView(source)
+        clauses = [
+            "WHEN MATCHED THEN UPDATE SET *",
+            f"WHEN MATCHED AND t.{quoted(column.name)} = {value} THEN DELETE",
+            "WHEN NOT MATCHED THEN INSERT *",
+            "WHEN NOT MATCHED AND u.k IS NOT NULL THEN INSERT *",
+            f"WHEN NOT MATCHED BY SOURCE AND t.{quoted(column.name)} = {value} THEN DELETE",
+            f"WHEN NOT MATCHED BY SOURCE THEN UPDATE SET {quoted(column.name)} = {value}",
+        ]
+        said = " ".join(rng.choice(clauses[place : place + 2]) for place in (0, 2, 4) if rng.random() < 0.6)
+    else:
+        source = f"(SELECT DISTINCT k FROM {history.name}{branch} WHERE {asked.sql})"
+        said = f"WHEN MATCHED AND t.{quoted(column.name)} = {value} THEN DELETE "
+        said += f"WHEN MATCHED THEN UPDATE SET {quoted(column.name)} = {value}"
+    on = rng.choice(("t.k = u.k", "t.k = u.k", "t.k <=> u.k"))
+    if said:
+        _change(history, f"MERGE INTO {history.name}{branch} AS t USING {source} AS u ON {on} {said}", branch)
+
+
+def _assigned(history: History) -> tuple[Column, str]:
+    """A column and one of its values."""
     plain = [column for column in history.columns if column.is_leaf and column.kind != "boolean"]
-    column = rng.choice(plain)
-    value = exactly(column.kind, rng.choice(column.values))
-    text = f"UPDATE {history.name} SET {quoted(column.name)} = {value} WHERE {asked.sql}"
-    if rng.random() < 0.5:
-        text = (
-            f"MERGE INTO {history.name} AS t USING (SELECT DISTINCT k FROM {history.name} WHERE {asked.sql}) "
-            f"AS u ON t.k = u.k WHEN MATCHED AND t.{quoted(column.name)} = {value} THEN DELETE "
-            f"WHEN MATCHED THEN UPDATE SET {quoted(column.name)} = {value}"
-        )
+    column = history.rng.choice(plain)
+    return column, exactly(column.kind, history.rng.choice(column.values))
+
+
+def _change(history: History, text: str, branch: str) -> None:
+    """Run a statement that may remove rows, by leaving files out or by deletes: as the table's modes say."""
     if history.sql(text, may_fail=True):
         history.removed = True
-        history.committed()
+        if not branch:
+            history.committed()
 
 
 def delete_equal(history: History) -> None:
@@ -159,7 +189,7 @@ def foreign_commit(history: History) -> None:
 
 
 def _append_by_pyiceberg(history: History) -> None:
-    table = new_rows(history)
+    table = new_rows(history, typed.stored)
     history.note(f"append {table.num_rows} rows to {history.name} by PyIceberg")
     try:
         history.world.lake.load(history.name).append(table)

@@ -6,7 +6,7 @@ import copy
 import random
 import traceback
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -59,7 +59,8 @@ class Case:
                 with self.finds.noted():
                     numbers.check(history, held, self.tally)
                 self._ask(history, held, None, self.size.predicates)
-                self._ask_earlier(history)
+                self._ask_earlier(history, self._heads(history))
+                self._ask_earlier(history, {version.snapshot for version in history.versions})
             columns = {name: each.columns for name, each in zip(copies, self.histories, strict=True)}
             branches = [
                 (name, of) for name, each in zip(copies, self.histories, strict=True) for of in each.branches
@@ -73,7 +74,7 @@ class Case:
                 held.drop()
         if self.size.unread:
             with self.finds.noted():
-                unread_types.run(self.world.lake, self.rng, self.tally, self.size.unread)
+                unread_types.run(self.world, self.rng, self.tally, self.size.unread)
 
     @contextmanager
     def _building(self) -> Iterator[None]:
@@ -122,9 +123,15 @@ class Case:
         )
         asking.ask(count, self.size.by_spark if version is None else self.size.by_spark // 2)
 
-    def _ask_earlier(self, history: History) -> None:
+    def _heads(self, history: History) -> set[int]:
+        """The snapshots that branches are at now."""
+        references = self.world.lake.load(history.name).metadata.refs
+        return {references[name].snapshot_id for name in history.branches}
+
+    def _ask_earlier(self, history: History, among: Set[int]) -> None:
         # Asked for by its id, the current snapshot has its own columns in Spark, and the table's here.
-        earlier = [version for version in history.versions if version.snapshot != history.snapshot()]
+        wanted = among - {history.snapshot()}
+        earlier = [version for version in history.versions if version.snapshot in wanted]
         if not earlier or not self.size.earlier:
             return
         version = copy.deepcopy(self.rng.choice(earlier))

@@ -6,11 +6,23 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
+from rookery.model import Value
 from rookery.model.type_names import base_type
-from tests.differential.columns import Column, Path, leaf, make, paths, quoted
+from tests.differential.columns import Column, Path, is_utf8, leaf, make, paths, quoted, schema_of
 from tests.differential.history import History
 
-_BUCKETED = ("int", "long", "decimal", "date", "timestamp", "timestamptz", "string", "binary")
+_BUCKETED = (
+    "int",
+    "long",
+    "decimal",
+    "date",
+    "timestamp",
+    "timestamptz",
+    "string",
+    "binary",
+    "uuid",
+    "fixed",
+)
 _TRUNCATED = ("int", "long", "decimal", "string", "binary")
 _TIMES = ("date", "timestamp", "timestamptz")
 _WIDER = {"int": ("long",), "float": ("double",), "decimal(4, 2)": ("decimal(9, 2)", "decimal(20, 2)")}
@@ -30,6 +42,11 @@ def _add(history: History) -> None:
     column = make(rng, history.fresh_name())
     if history.format_version == 3 and not history.orc and rng.random() < 0.6:
         _add_with_default(history, leaf(rng, column.name, rng.choice(_DEFAULTED)), home)
+        return
+    if not column.in_sql:
+        history.note(f"add column {column.name} {column.kind} by Java{f' to {home.name}' if home else ''}")
+        history.world.java.add_column(history.name, schema_of([column]), home.name if home else None)
+        (home.children if home else history.columns).append(column)
         return
     if home is not None:
         full = f"{quoted(home.name)}.{quoted(column.name)}"
@@ -54,7 +71,7 @@ def _add_with_default(history: History, column: Column, home: Column | None) -> 
         "boolean": types.BooleanType,
     }
     kind = kinds[column.kind].get()
-    value = column.values[0]
+    value = next(value for value in column.values if is_utf8(value))
     parent = "" if home is None else f"{home.name}."
     history.note(f"add column {parent}{column.name} {column.kind} with default {value!r}")
     literal = literals.of(value)
@@ -148,6 +165,10 @@ def _transform(history: History) -> tuple[str, str] | None:
     return chosen, path.sql
 
 
+def _folder(value: Value) -> str:
+    return urllib.parse.quote(str(value), errors="surrogateescape")
+
+
 def _options(history: History, path: Path) -> Iterator[str]:
     base, name = base_type(path.column.kind), path.sql
     if base in _BUCKETED:
@@ -158,6 +179,8 @@ def _options(history: History, path: Path) -> Iterator[str]:
         yield from (f"years({name})", f"months({name})", f"days({name})")
         if base != "date":
             yield f"hours({name})"
-    longest = max((len(urllib.parse.quote(str(value))) for value in path.column.values), default=0)
+    longest = max((len(_folder(value)) for value in path.column.values), default=0)
+    if base == "fixed":
+        return  # of which Java writes no Avro: a length before the bytes, where the schema has a fixed one
     if longest < _LONGEST_FOLDER and (len(path.names) == 1 or not history.orc):
         yield name

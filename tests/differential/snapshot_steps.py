@@ -8,7 +8,7 @@ import rookery
 from rookery.model import UsageError
 from tests.differential.columns import paths
 from tests.differential.history import History
-from tests.differential.row_steps import append, delete, delete_equal
+from tests.differential.row_steps import append, delete, delete_equal, merge, update
 from tests.differential.world import configured
 
 
@@ -58,24 +58,29 @@ def stage_and_pick(history: History) -> None:
 
 def branch(history: History) -> None:
     """Let a branch go its own way; its head is a snapshot that main may never have, or goes to later."""
-    rng, name = history.rng, f"b{len(history.steps)}"
-    if not history.sql(f"ALTER TABLE {history.name} CREATE BRANCH {name}", may_fail=True):
-        return
-    history.branches.append(name)
+    rng = history.rng
+    if history.branches and rng.random() < 0.4:
+        name = rng.choice(history.branches)
+    else:
+        name = f"b{len(history.steps)}"
+        ids = [each.snapshot for each in history.versions]
+        start = f" AS OF VERSION {rng.choice(ids)}" if ids and rng.random() < 0.3 else ""
+        if not history.sql(f"ALTER TABLE {history.name} CREATE BRANCH {name}{start}", may_fail=True):
+            return
+        history.branches.append(name)
     for _ in range(rng.randrange(1, 3)):
-        asked = rng.choice((f"DELETE FROM {{}} WHERE id % {rng.choice((2, 3))} = 0", ""))
-        if asked:
-            history.sql(asked.format(f"{history.name}.branch_{name}"), may_fail=True)
-            history.removed = True
-        else:
-            once = f"INSERT INTO {history.name}.branch_{name} SELECT * FROM {history.name} LIMIT 7"
-            history.sql(once, may_fail=True)
+        rng.choice((_insert, _insert, delete, update, merge))(history, f".branch_{name}")
     head = history.world.lake.load(history.name).metadata.refs[name].snapshot_id
     history.remember(head)
-    if rng.random() < 0.5:
+    if rng.random() < 0.3:  # most know main alone
         analyze(history, head)
     if rng.random() < 0.4:
         history.sql(f"CALL lake.system.fast_forward('{history.short}', 'main', '{name}')", may_fail=True)
+
+
+def _insert(history: History, branch: str) -> None:
+    rows = f"SELECT * FROM {history.name} LIMIT 7"
+    history.sql(f"INSERT INTO {history.name}{branch} {rows}", may_fail=True)
 
 
 def roll_back(history: History) -> None:

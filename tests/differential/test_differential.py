@@ -16,6 +16,7 @@ from tests.differential.queries import Parts
 from tests.differential.query_forms import make as make_query
 from tests.differential.run import Size, run_case
 from tests.differential.tally import Tally
+from tests.differential.truth import rows_of
 from tests.differential.world import Find, World
 
 SEED = "suite"
@@ -74,7 +75,7 @@ def test_a_seed_determines_its_cases() -> None:
         maker = Predicates(rng, columns)
         parts = Parts(rng, {"d1": [*columns, leaf(rng, "k", "int")], "d2": [leaf(rng, "k", "int")]})
         queries = [make_query(parts) for _ in range(50)]
-        return repr(columns), repr(table.to_pydict()), [maker.make() for _ in range(20)], queries
+        return repr(columns), rows_of(table), [maker.make() for _ in range(20)], queries
 
     assert made("a") == made("a")
     assert made("a") != made("b")

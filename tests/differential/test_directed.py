@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import rookery
+from tests.differential.columns import Column, schema_of
 from tests.differential.conftest import Check
 from tests.differential.history import World
+from tests.differential.truth import rows_of
 from tests.lakehouse import NewTable
 
 
@@ -181,3 +183,69 @@ def test_decimals_of_all_their_digits_by_the_data_source(world: World, new_table
     for asked in ("= {}", "IN ({}, 1BD)", ">= {}"):
         found = frame.where("d " + asked.format(f"CAST('{digits}' AS DECIMAL(38, 10))")).collect()
         assert [row.id for row in found] == [1], asked
+
+
+UUIDS = [f"{first}0000000-0000-4000-8000-00000000000{last}" for first in "0f187" for last in "1f"]
+
+
+def with_uuids(world: World, new_table: NewTable, partitioned: str = "", **properties: object) -> str:
+    """A table of UUIDs in the order of the list, in one file if there are no partitions."""
+    name = new_table("id BIGINT", **properties)
+    world.java.add_column(name, schema_of([Column("u", "uuid")]))
+    if partitioned:
+        world.spark.sql(f"ALTER TABLE {name} ADD PARTITION FIELD {partitioned}")
+    rows = ", ".join(f"({place}, '{text}')" for place, text in enumerate(UUIDS))
+    world.spark.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ * FROM VALUES {rows}, (99, NULL)")
+    return name
+
+
+def about_uuids() -> list[str]:
+    asked = [f"u {op} '{text}'" for text in UUIDS[::2] for op in ("=", "<", "<=", ">", ">=", "!=")]
+    asked += [f"u IN ('{UUIDS[0]}', '{UUIDS[-1]}')", f"u BETWEEN '{UUIDS[2]}' AND '{UUIDS[6]}'", "u IS NULL"]
+    return [*asked, f"NOT (u < '{UUIDS[3]}')"]
+
+
+def test_partitions_of_uuids(world: World, new_table: NewTable, check: Check, check_files: Check) -> None:
+    """Java takes the least and greatest partition of a manifest in an order of its own."""
+    name = with_uuids(world, new_table, "u", write_distribution_mode="none")
+    check(name, *about_uuids(), f"u = '{UUIDS[7].upper()}'", "u < '8'", by_spark=1)
+    rookery.analyze(world.spark, name, lake=world.lake)
+    check_files(name, *about_uuids())
+
+
+def test_uuids_of_several_row_groups(
+    world: World, new_table: NewTable, check: Check, check_files: Check
+) -> None:
+    """Java takes the least and greatest of row groups, which Parquet has ordered, in an order of its own."""
+    few = {f"write.parquet.row-group-check-m{end}-record-count": 4 for end in ("in", "ax")}
+    name = with_uuids(world, new_table, **few, **{"write.parquet.row-group-size-bytes": 1})
+    check(name, *about_uuids(), by_spark=1)
+    handle = rookery.table(name, world.lake)
+    (known,) = [column for column in handle.stats().columns if column.name == "u"]
+    assert (known.min, known.max) == ("00000000-0000-4000-0000-000000000000", None)
+    assert (known.min_exact, known.nulls) == (False, 1)
+    handle.add_index("bitmap", "u")
+    rookery.analyze(world.spark, name, lake=world.lake)
+    check_files(name, *about_uuids())
+
+
+def test_uuids_and_fixed_lengths_within_others(world: World, new_table: NewTable, check: Check) -> None:
+    name = new_table("id BIGINT")
+    one, two = Column("u", "uuid"), Column("f", "fixed[4]")
+    word = Column("key", "string")
+    for column in (
+        Column("s", "struct", children=[one, two]),
+        Column("l", "list", children=[one]),
+        Column("m", "map", children=[word, two]),
+    ):
+        world.java.add_column(name, schema_of([column]))
+    first, other = UUIDS[0], UUIDS[-1]
+    struct = f"named_struct('u', '{first}', 'f', X'01020304')"
+    world.spark.sql(
+        f"INSERT INTO {name} VALUES (1, {struct}, array('{first}', NULL), map('a', X'01020304')), "
+        f"(2, NULL, NULL, NULL), (3, named_struct('u', NULL, 'f', NULL), array(), map()), "
+        f"(4, named_struct('u', '{other}', 'f', X'ff000000'), array('{other}'), map('b', NULL))"
+    )
+    check(name, "id = 1", "id > 1", "id = 9", f"s.u = '{first}'", "s.f = X'ff000000'", by_spark=1)
+    source = world.spark.read.format("rookery").option("table", name).load().toArrow()
+    assert sorted(rows_of(source)) == sorted(rows_of(world.spark.table(name).toArrow()))

@@ -1,4 +1,4 @@
-"""Tables of types that Spark has not, written by PyIceberg and read without Spark."""
+"""Predicates on columns of types that Spark has not, against the rows that were written."""
 
 from __future__ import annotations
 
@@ -6,131 +6,288 @@ import operator
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
-from datetime import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pyarrow as pa
 from pyiceberg import expressions as ice
-from pyiceberg.schema import Schema
-from pyiceberg.types import FixedType, LongType, NestedField, TimeType, UUIDType
 
 import rookery
-from rookery.api.lake import Lake
 from rookery.api.table import TableHandle
-from rookery.model import Value
-from tests.differential.asking import Held
+from rookery.api.where import Where, bind
+from rookery.model import StorageError, Value
+from rookery.model.type_names import base_type
+from tests.differential import numbers
+from tests.differential.asking import NOT_READ, Held, check_files, prune_all
+from tests.differential.columns import Column
 from tests.differential.tally import Tally
-from tests.differential.truth import difference
-from tests.differential.world import Find
+from tests.differential.truth import difference, short
+from tests.differential.unread_tables import MAIN, UnreadTable, build
+from tests.differential.world import Find, World
 from tests.prune import typed
 
-_KINDS = {"u": "uuid", "f": "fixed[4]", "t": "time"}
-_TYPES = {"u": UUIDType(), "f": FixedType(4), "t": TimeType()}
-_ARROW = {"u": pa.uuid(), "f": pa.binary(4), "t": pa.time64("us")}
-_OPS: Sequence[tuple[Any, Callable[[Any, Any], bool]]] = (
-    (ice.EqualTo, operator.eq),
-    (ice.NotEqualTo, operator.ne),
-    (ice.LessThan, operator.lt),
-    (ice.LessThanOrEqual, operator.le),
-    (ice.GreaterThan, operator.gt),
-    (ice.GreaterThanOrEqual, operator.ge),
+_OPS: Sequence[tuple[str, Any, Callable[[Any, Any], bool]]] = (
+    ("=", ice.EqualTo, operator.eq),
+    ("!=", ice.NotEqualTo, operator.ne),
+    ("<", ice.LessThan, operator.lt),
+    ("<=", ice.LessThanOrEqual, operator.le),
+    (">", ice.GreaterThan, operator.gt),
+    (">=", ice.GreaterThanOrEqual, operator.ge),
 )
-Row = tuple[int, Value | None, Value | None, Value | None]
-Test = Callable[[Row], bool]
+_SECOND = 1_000_000_000
+_DAY = 86_400 * _SECOND
+_FAR = {"'9999-12-31'": 2_932_896 * _DAY, "DATE '0001-01-01'": -719_162 * _DAY}
+Truth = Callable[[Mapping[str, Any]], bool | None]  # of a row; None is SQL's unknown
 
 
-def run(lake: Lake, rng: random.Random, tally: Tally, predicates: int) -> None:
-    """Make one table in a few commits, and compare what is read of it with what was written."""
-    name = f"db.u{uuid.uuid4().hex[:10]}"
-    pools = {column: typed.pool(rng, kind, rng.choice((3, 10))) for column, kind in _KINDS.items()}
-    fields = [
-        NestedField(place, column, kind, required=False)
-        for place, (column, kind) in enumerate(({"id": LongType()} | _TYPES).items(), 1)
-    ]
-    catalog = lake.catalog
-    metrics = rng.choice(("truncate(16)", "truncate(2)", "full", "counts", "none"))
-    properties = {"write.metadata.metrics.default": metrics}
-    table = catalog.create_table(name, schema=Schema(*fields), properties=properties)
+@dataclass(frozen=True)
+class Asked:
+    """A predicate in SQL, PyIceberg's form of the same if it has one, and what it is of a row."""
+
+    sql: str
+    expression: ice.BooleanExpression | None
+    truth: Truth
+
+
+def run(world: World, rng: random.Random, tally: Tally, predicates: int) -> None:
+    """Make one table, and compare what is read of it, and of its branches, with what was written."""
+    table = UnreadTable(world, rng, f"lake.db.u{uuid.uuid4().hex[:10]}")
     try:
-        rows: list[Row] = []
-        for _ in range(rng.choice((1, 3, 6))):
-            fresh = [_row(rng, pools, len(rows) + number) for number in range(rng.choice((1, 5, 20)))]
-            table.append(_arrow(fresh))
-            rows += fresh
-        tally.tables += 1
-        handle = Held.of(rookery.table(name, lake))
-        for _ in range(predicates):
-            expression, test = _predicate(rng, pools)
-            _compare(handle, expression, [row for row in rows if test(row)])
-            tally.expressions += 1
+        try:
+            build(table)
+            tally.tables += 1
+            _check_statistics(table, tally)
+            handle = Held.of(rookery.table(table.name, world.lake))
+            maker = Maker(rng, list(table.columns.values()))
+            for _ in range(predicates):
+                _compare(table, handle, maker.make(), tally)
+        except Exception as error:
+            told = str(error) if isinstance(error, Find) else short(error)
+            raise Find("\n".join([*table.steps, told])) from error
     finally:
-        catalog.drop_table(name)
+        table.drop()
 
 
-def _row(rng: random.Random, pools: dict[str, list[Value]], number: int) -> Row:
-    some = {column: rng.sample(values, min(2, len(values))) for column, values in pools.items()}
-    u, f, t = (None if rng.random() < 0.15 else rng.choice(some[column]) for column in _KINDS)
-    return number, u, f, t
+def _check_statistics(table: UnreadTable, tally: Tally) -> None:
+    report = rookery.table(table.name, table.world.lake).stats()
+    for column in report.columns:
+        if column.name in table.columns:
+            tally.statistics += 1
+            values = [row.values[column.name] for row in table.rows[MAIN]]
+            numbers.compare(column, values, removed=table.removed)
 
 
-def _arrow(rows: Sequence[Row]) -> pa.Table:
-    arrays = [pa.array([row[0] for row in rows], pa.int64())]
-    for place, column in enumerate(_KINDS, 1):
-        values = [None if row[place] is None else native(column, row[place]) for row in rows]
-        if column == "u":
-            plain = pa.array([None if value is None else value.bytes for value in values], pa.binary(16))
-            arrays.append(pa.ExtensionArray.from_storage(pa.uuid(), plain))
-        else:
-            arrays.append(pa.array(values, _ARROW[column]))
-    return pa.table(arrays, names=["id", *_KINDS])
+def _compare(table: UnreadTable, handle: TableHandle, asked: Asked, tally: Tally) -> None:
+    """Ask the table as it is, or one of its snapshots, be it of a branch."""
+    snapshot = table.rng.choice([None, None, *table.versions])
+    rows = table.rows[MAIN] if snapshot is None else table.versions[snapshot]
+    matching = [row for row in rows if asked.truth(row.values)]
+    by_expression = asked.expression is not None and table.rng.random() < 0.4
+    where: Where = asked.expression if by_expression else asked.sql
+    told = f"{table.name}, snapshot {snapshot}, where {where}"
+    loaded, store = handle.load()
+    current = loaded.snapshot(snapshot)
+    pruning = prune_all(loaded, store, current, bind(where, loaded, current))
+    check_files(pruning, {row.file for row in matching}, told, tally)
+    try:
+        found = handle.read(where, snapshot=snapshot)
+    except StorageError as error:
+        if not NOT_READ.search(str(error)):
+            raise
+        tally.refused["files that only Spark reads"] += 1
+        return
+    tally.predicates += not by_expression
+    tally.expressions += by_expression
+    tally.matching += 0 < len(matching) < len(rows)
+    names = list(table.columns)
+    expected = Counter((row.number, *(row.values[name] for name in names)) for row in matching)
+    if differs := difference(expected, Counter(_rows(found))):
+        raise Find(f"read {told}: {differs}")
+    counted = handle.count(where, snapshot=snapshot)
+    if counted != len(matching):
+        raise Find(f"count {told}: {counted}, and {len(matching)} were written")
 
 
-def native(column: str, value: Any) -> Any:
-    """A value as PyIceberg and Arrow take it."""
-    if column == "u":
-        return uuid.UUID(bytes=value)
-    if column == "t":
-        seconds, micros = divmod(value, 1_000_000)
-        return time(seconds // 3600, seconds // 60 % 60, seconds % 60, micros)
+def _rows(found: pa.Table) -> list[tuple[Any, ...]]:
+    return list(zip(*(_form(column).to_pylist() for column in found.columns), strict=True))
+
+
+def _form(column: pa.ChunkedArray) -> pa.Array:
+    """Values in the form that predicates have them."""
+    whole = column.combine_chunks()
+    if isinstance(whole, pa.ExtensionArray):
+        return whole.storage
+    is_time = pa.types.is_timestamp(whole.type) or pa.types.is_time(whole.type)
+    return whole.cast(pa.int64()) if is_time else whole
+
+
+class Maker:
+    """Makes predicates over some columns."""
+
+    def __init__(self, rng: random.Random, columns: Sequence[Column]) -> None:
+        self._rng = rng
+        self._columns = columns
+
+    def make(self, depth: int = 2) -> Asked:
+        rng = self._rng
+        choice = rng.random()
+        if depth == 0 or choice < 0.6:
+            return rng.choice((self._compared, self._compared, self._listed, self._between, self._null))()
+        one, two = self.make(depth - 1), self.make(depth - 1)
+        if choice < 0.75:
+            made = None if one.expression is None else ice.Not(one.expression)
+            return Asked(f"NOT ({one.sql})", made, lambda row: _not(one.truth(row)))
+        both = one.expression is not None and two.expression is not None
+        if choice < 0.9:
+            made = ice.And(one.expression, two.expression) if both else None  # type: ignore[arg-type]
+            return Asked(
+                f"({one.sql}) AND ({two.sql})", made, lambda row: _and(one.truth(row), two.truth(row))
+            )
+        made = ice.Or(one.expression, two.expression) if both else None  # type: ignore[arg-type]
+        return Asked(
+            f"({one.sql}) OR ({two.sql})",
+            made,
+            lambda row: _not(_and(_not(one.truth(row)), _not(two.truth(row)))),
+        )
+
+    def _value(self, column: Column) -> Any:
+        return (
+            self._rng.choice(column.values)
+            if self._rng.random() < 0.7
+            else typed.value(self._rng, column.kind)
+        )
+
+    def _compared(self) -> Asked:
+        rng = self._rng
+        column = rng.choice(self._columns)
+        name, value = column.name, self._value(column)
+        op, form, compared = rng.choice(_OPS)
+        if column.kind.endswith("_ns") and rng.random() < 0.1:
+            text, far = rng.choice(list(_FAR.items()))
+            return Asked(f"{name} {op} {text}", None, lambda row: _of(row[name], compared, far))
+        if column.kind.startswith("fixed") and rng.random() < 0.2:  # of another length
+            cut = value[: rng.randrange(4)]
+            return Asked(f"{name} {op} X'{cut.hex()}'", None, lambda row: _of(row[name], compared, cut))
+        if rng.random() < 0.1:
+            sql = f"{name} <=> {spelled(rng, column.kind, value)}"
+            return Asked(sql, None, lambda row: row[name] == value)
+        native = _native(rng, column.kind, value)
+        made = None if native is None else form(name, native)
+        sql = f"{name} {op} {spelled(rng, column.kind, value)}"
+        return Asked(sql, made, lambda row: _of(row[name], compared, value))
+
+    def _listed(self) -> Asked:
+        rng = self._rng
+        column, negated = rng.choice(self._columns), rng.random() < 0.3
+        name = column.name
+        values = [self._value(column) for _ in range(rng.choice((1, 2, 4, 12)))]
+        form = rng.choice(_FORMS[base_type(column.kind)])
+        sql = f"{name} {'NOT ' if negated else ''}IN ({', '.join(map(form, values))})"
+        natives = [_native(rng, column.kind, value) for value in values]
+        made = None if None in natives else (ice.NotIn if negated else ice.In)(name, natives)
+        return Asked(
+            sql, made, lambda row: None if row[name] is None else (row[name] in values) is not negated
+        )
+
+    def _between(self) -> Asked:
+        rng = self._rng
+        column, negated = rng.choice(self._columns), rng.random() < 0.3
+        name = column.name
+        low, high = sorted((self._value(column), self._value(column)))
+        one, two = spelled(rng, column.kind, low), spelled(rng, column.kind, high)
+        sql = f"{name} {'NOT ' if negated else ''}BETWEEN {one} AND {two}"
+        return Asked(
+            sql, None, lambda row: None if row[name] is None else (low <= row[name] <= high) is not negated
+        )
+
+    def _null(self) -> Asked:
+        name, negated = self._rng.choice(self._columns).name, self._rng.random() < 0.5
+        made = ice.NotNull(name) if negated else ice.IsNull(name)
+        sql = f"{name} IS {'NOT ' if negated else ''}NULL"
+        return Asked(sql, made, lambda row: (row[name] is None) is not negated)
+
+
+def _of(value: Any, compared: Callable[[Any, Any], bool], other: Any) -> bool | None:
+    return None if value is None else compared(value, other)
+
+
+def _not(known: bool | None) -> bool | None:
+    return None if known is None else not known
+
+
+def _and(one: bool | None, two: bool | None) -> bool | None:
+    if one is False or two is False:
+        return False
+    return None if one is None or two is None else True
+
+
+# -- literals, as people write them
+
+
+def _clock(nanos: int, digits: int) -> str:
+    seconds, fraction = divmod(nanos, _SECOND)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:09}"[: 9 + digits]
+
+
+def _moment(nanos: int, between: str = " ") -> str:
+    days, rest = divmod(nanos, _DAY)
+    day = (datetime(1970, 1, 1) + timedelta(days=days)).date().isoformat()
+    return f"{day}{between}{_clock(rest, 9)}"
+
+
+def _uuid(value: Any) -> str:
+    return f"'{uuid.UUID(bytes=value)}'"
+
+
+def _hex(value: Any) -> str:
+    return f"X'{value.hex()}'"
+
+
+_LOCAL = (
+    lambda value: f"'{_moment(value)}'",
+    lambda value: f"'{_moment(value, 'T')}'",
+    lambda value: f"TIMESTAMP_NTZ '{_moment(value)}'",
+    lambda value: f"TIMESTAMP '{_moment(value)}Z'",
+    lambda value: f"CAST('{_moment(value)}' AS TIMESTAMP_NTZ)",
+)
+_INSTANT = (
+    lambda value: f"'{_moment(value)}Z'",
+    lambda value: f"'{_moment(value)}'",
+    lambda value: f"TIMESTAMP '{_moment(value)}Z'",
+    lambda value: f"TIMESTAMP '{_moment(value + 7200 * _SECOND)}+02:00'",
+    lambda value: f"CAST('{_moment(value, 'T')}' AS TIMESTAMP)",
+)
+_TIME = (
+    lambda value: f"'{_clock(value * 1000, 6)}'",
+    lambda value: f"TIME '{_clock(value * 1000, 6)}'",
+    lambda value: f"CAST('{_clock(value * 1000, 6)}' AS TIME)",
+)
+_FORMS: Mapping[str, Sequence[Callable[[Any], str]]] = {
+    "uuid": (_uuid,),
+    "fixed": (_hex, lambda value: f"CAST({_hex(value)} AS BINARY)"),
+    "time": _TIME,
+    "timestamp_ns": _LOCAL,
+    "timestamptz_ns": _INSTANT,
+}
+
+
+def spelled(rng: random.Random, kind: str, value: Value) -> str:
+    return rng.choice(_FORMS[base_type(kind)])(value)
+
+
+def _native(rng: random.Random, kind: str, value: Any) -> Any:
+    """The value as PyIceberg's expressions take it, which have microseconds but in text."""
+    match base_type(kind):
+        case "uuid":
+            return uuid.UUID(bytes=value)
+        case "time":
+            seconds, micros = divmod(value, 1_000_000)
+            return time(seconds // 3600, seconds // 60 % 60, seconds % 60, micros)
+        case "timestamp_ns" | "timestamptz_ns":
+            zone = UTC if kind == "timestamptz_ns" else None
+            if value % 1000:
+                return _moment(value, "T") + ("Z" if zone else "")
+            return datetime(1970, 1, 1, tzinfo=zone) + timedelta(microseconds=value // 1000)
     return value
-
-
-def _predicate(rng: random.Random, pools: dict[str, list[Value]]) -> tuple[ice.BooleanExpression, Test]:
-    if rng.random() < 0.3:
-        (one, first), (two, second) = _leaf(rng, pools), _leaf(rng, pools)
-        if rng.random() < 0.5:
-            return ice.And(one, two), lambda row: first(row) and second(row)
-        return ice.Or(one, two), lambda row: first(row) or second(row)
-    return _leaf(rng, pools)
-
-
-def _leaf(rng: random.Random, pools: dict[str, list[Value]]) -> tuple[ice.BooleanExpression, Test]:
-    column = rng.choice(list(_KINDS))
-    place = list(_KINDS).index(column) + 1
-    choice = rng.random()
-    made: Any
-    if choice < 0.15:
-        made = ice.IsNull(column)
-        return made, lambda row: row[place] is None
-    if choice < 0.4:
-        values = [_value(rng, column, pools) for _ in range(rng.choice((2, 4)))]
-        made = ice.In(column, [native(column, value) for value in values])
-        return made, lambda row: row[place] in values
-    form, compared = rng.choice(_OPS)
-    value = _value(rng, column, pools)
-    made = form(column, native(column, value))
-    return made, lambda row: row[place] is not None and compared(row[place], value)
-
-
-def _value(rng: random.Random, column: str, pools: dict[str, list[Value]]) -> Value:
-    return rng.choice(pools[column]) if rng.random() < 0.7 else typed.value(rng, _KINDS[column])
-
-
-def _compare(handle: TableHandle, expression: ice.BooleanExpression, expected: Sequence[Row]) -> None:
-    found = Counter(handle.read(expression, columns=["id"]).column(0).to_pylist())
-    if differs := difference(Counter(row[0] for row in expected), found):
-        raise Find(f"read {expression}: {differs}")
-    counted = handle.count(expression)
-    if counted != len(expected):
-        raise Find(f"count {expression}: {counted}, and {len(expected)} were written")

@@ -204,6 +204,39 @@ class IcebergJava:
         """Load a table as Spark's catalog knows it."""
         return self._iceberg.spark.Spark3Util.loadIcebergTable(self._spark._jsparkSession, name)
 
+    def create_table(
+        self,
+        name: str,
+        schema: Mapping[str, Any],
+        properties: Mapping[str, str] | None = None,
+        partitions: Sequence[Sequence[Any]] = (),
+    ) -> None:
+        """Create a table of any types, which are given as Iceberg's JSON has them.
+
+        Partitions are calls of the builder of a spec, such as `("bucket", "id", 4)`.
+        """
+        catalog, _, short = name.partition(".")
+        made = self._iceberg.SchemaParser.fromJson(json.dumps(schema))
+        spec = self._iceberg.PartitionSpec.builderFor(made)
+        for transform, *arguments in partitions:
+            spec = getattr(spec, transform)(*arguments)
+        self._iceberg.spark.Spark3Util.loadIcebergCatalog(self._spark._jsparkSession, catalog).createTable(
+            self._iceberg.catalog.TableIdentifier.parse(short),
+            made,
+            spec.build(),
+            self._ordered(properties or {}),
+        )
+
+    def add_column(self, name: str, schema: Mapping[str, Any], parent: str | None = None) -> None:
+        """Add the one column of a schema to a table, or to its struct *parent*."""
+        (column,) = self._iceberg.SchemaParser.fromJson(json.dumps(schema)).columns()
+        update = self.table(name).updateSchema()
+        if parent is None:
+            update.addColumn(column.name(), column.type()).commit()
+        else:
+            update.addColumn(parent, column.name(), column.type()).commit()
+        self._spark.catalog.refreshTable(name)
+
     def commit_deletes(self, name: str, delete_files: Iterable[Any]) -> None:
         """Add delete files to a table."""
         delta = self.table(name).newRowDelta()

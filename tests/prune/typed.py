@@ -141,7 +141,7 @@ def arrow(kind: str, values: Sequence[Value | None]) -> pa.Array:
     """Values in their type's form."""
     turn: Callable[[Any], Any] | None = None
     if kind == "string":
-        turn = str.encode
+        turn = _encoded
     elif kind == "boolean":
         turn = int
     elif kind.startswith("decimal"):
@@ -149,6 +149,11 @@ def arrow(kind: str, values: Sequence[Value | None]) -> pa.Array:
         turn = lambda unscaled: Decimal(f"{unscaled}E-{scale}")  # noqa: E731
     given = values if turn is None else [None if value is None else turn(value) for value in values]
     return pa.array(given, form_of(kind))
+
+
+def _encoded(text: str) -> bytes:
+    """Text in bytes, which are not UTF-8 where it has surrogates for them."""
+    return text.encode(errors="surrogateescape")
 
 
 def stored(kind: str, values: Sequence[Value | None]) -> pa.Array:
@@ -160,6 +165,8 @@ def stored(kind: str, values: Sequence[Value | None]) -> pa.Array:
         return pa.ExtensionArray.from_storage(target, formed.cast(target.storage_type))
     if pa.types.is_date32(target):
         formed = formed.cast(pa.int32())
+    if pa.types.is_string(target):
+        return formed.cast(pa.binary()).view(target)  # a cast would refuse what is not UTF-8
     return formed.cast(target)
 
 

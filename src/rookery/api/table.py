@@ -18,7 +18,7 @@ from rookery.api.where import Where, bind
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.model import Snapshot, TableName, UsageError
-from rookery.read.rows import count_rows, make_request, read_table, result_schema
+from rookery.read.rows import count_rows, make_request, no_rows, read_table
 from rookery.sidecar import Store
 from rookery.tables import Table
 
@@ -92,7 +92,7 @@ class TableHandle:
         predicate = bind(where, table, current, time_zone)
         if current is None:
             request = make_request(table, store, _NO_SNAPSHOT, predicate, columns)
-            return result_schema(request.columns).empty_table()
+            return no_rows(request.columns)
         return read_table(table, store, current, predicate, columns, limit).rows
 
     def count(self, where: Where = None, *, snapshot: int | None = None, time_zone: str = "UTC") -> int:

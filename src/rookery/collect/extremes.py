@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rookery.model import Field, Value
 from rookery.model.text import escaped
 from rookery.model.type_names import base_type
+from rookery.model.uuids import is_cut
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.sidecar import ZoneMap
 from rookery.sidecar.zone_map import proven
@@ -106,6 +107,8 @@ class ColumnBounds:
         single = np.asarray(pc.equal(lower, upper).fill_null(False).to_numpy(zero_copy_only=False), bool)
         if self._kind in _CUT:
             return np.asarray(self._intact & (single | (end.as_py() == b"")))
+        if self._kind == "uuid" and is_cut(end.as_py()):
+            return np.asarray(self._intact & single)
         return np.asarray(self._intact & (single | ~self._orc | (self._kind not in _TIMES)))
 
     def _occurs(self, end: pa.Scalar, sketch: ThetaSketch | None) -> bool:

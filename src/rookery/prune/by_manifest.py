@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.model.text import proven_text
+from rookery.model.uuids import proven_uuids
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.prune.by_partition import useful_columns
 from rookery.prune.partitions import PartitionColumn, test_partitions
@@ -52,4 +54,6 @@ def _bounds(column: PartitionColumn, summaries: Sequence[Sequence[FieldSummary]]
     )
     if kind == "string" and column.transform.kind is not TransformKind.IDENTITY:
         lower, upper = proven_text(lower, upper, pa.array(np.zeros(len(found), bool)))
+    elif kind == "uuid":
+        lower, upper = proven_uuids(lower, upper, pc.equal(lower, upper))
     return Bounds(bound_from_bytes(kind, lower), bound_from_bytes(kind, upper), unknown, nulls, nans)

@@ -47,11 +47,11 @@ def read_table(
 ) -> Result:
     """Return the rows of a snapshot of which the predicate is true."""
     request = make_request(table, store, snapshot, predicate, columns)
-    schema = result_schema(request.columns)
+    nothing = no_rows(request.columns)
     pruning = prune(table, snapshot, file_set(table, store, snapshot), predicate)
     costs = ReadCosts()
     if limit is not None and limit <= 0:
-        return Result(schema.empty_table(), pruning, costs)
+        return Result(nothing, pruning, costs)
     parts: list[pa.Table] = []
     found = 0
     for part in _read_all(request, survivors(pruning, store.io_properties), costs, ordered=limit is not None):
@@ -59,7 +59,7 @@ def read_table(
         found += part.num_rows
         if limit is not None and found >= limit:
             break
-    rows = pa.concat_tables([schema.empty_table(), *parts])
+    rows = pa.concat_tables([nothing, *parts])
     return Result(rows if limit is None else rows.slice(0, limit), pruning, costs)
 
 
@@ -123,8 +123,8 @@ def _chosen(fields: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...
     return chosen
 
 
-def result_schema(columns: Sequence[Column]) -> pa.Schema:
-    """Return the columns in Arrow."""
+def no_rows(columns: Sequence[Column]) -> pa.Table:
+    """Return the columns in Arrow, without a row."""
     found = []
     for column in columns:
         arrow = arrow_field(column)
@@ -134,7 +134,8 @@ def result_schema(columns: Sequence[Column]) -> pa.Schema:
                 hint=_others(columns),
             )
         found.append(arrow)
-    return pa.schema(found)
+    # `Schema.empty_table` has no nested UUIDs.
+    return pa.table([pa.nulls(0, field.type) for field in found], schema=pa.schema(found))
 
 
 def _others(columns: Sequence[Column]) -> str:

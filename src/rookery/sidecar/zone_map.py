@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from rookery.model import Field
 from rookery.model.text import proven_text
+from rookery.model.uuids import proven_uuids
 from rookery.tables import IDENTITY
 
 FILE_COLUMNS = (*IDENTITY, "deletes", "row_groups")
@@ -30,6 +31,7 @@ COLUMN_SCHEMA = pa.schema(
 """What is kept of a column of each file; null where the manifest does not say."""
 
 _NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
+_PROVEN = {"string": proven_text, "uuid": proven_uuids}
 _MAPS = ("column_sizes", "value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")
 
 
@@ -90,14 +92,14 @@ def proven(field: Field, column: pa.Table, files: pa.Table) -> pa.Table:
     - Rows whose struct is null are null in its fields too, but not every writer counts those: Iceberg's ORC
       does not, nor does its Parquet for floats. So nulls in structs are counted only where all rows are.
     - Writers of ORC have given microseconds for the bounds of nanoseconds.
-    - Text in bounds may stand for bytes that are not UTF-8.
+    - Text in bounds may stand for bytes that are not UTF-8, and UUIDs have two orders.
 
     In lists and maps a row has any number of values: their counts are returned as they are.
     """
     said: dict[str, pa.Array] = {}
-    if field.type == "string":
+    if field.type in _PROVEN:
         lower, upper = (column[end].combine_chunks() for end in ("lower", "upper"))
-        lower, upper = proven_text(lower, upper, _one_row_group(files))
+        lower, upper = _PROVEN[field.type](lower, upper, _one_row_group(files))
         said = {"lower": lower, "upper": upper}
     if field.repeated:
         return _with(column, said)

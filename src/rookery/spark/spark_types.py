@@ -55,12 +55,38 @@ def _part(column: Column) -> str:
 
 
 def for_spark(rows: pa.Table) -> pa.Table:
-    """Return rows as Spark takes them: UUIDs as text, fixed lengths as any."""
+    """Return rows as Spark takes them: UUIDs as text, fixed lengths as any, at the top and within others."""
     for place, column in enumerate(rows.schema):
-        if isinstance(column.type, pa.UuidType):
-            found = rows.column(place).combine_chunks().storage.to_pylist()
-            texts = [None if value is None else str(uuid.UUID(bytes=value)) for value in found]
-            rows = rows.set_column(place, column.name, pa.array(texts, pa.string()))
-        elif pa.types.is_fixed_size_binary(column.type):
-            rows = rows.set_column(place, column.name, rows.column(place).cast(pa.binary()))
+        if not _is_known(column.type):
+            array = _shown(rows.column(place).combine_chunks())
+            rows = rows.set_column(place, column.name, array)
     return rows
+
+
+def _is_known(kind: pa.DataType) -> bool:
+    """Whether Spark has a type for one of Arrow's."""
+    if isinstance(kind, pa.UuidType) or pa.types.is_fixed_size_binary(kind):
+        return False
+    return all(_is_known(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _shown(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if _is_known(kind):
+        return array
+    if isinstance(kind, pa.UuidType):
+        found = array.storage.to_pylist()
+        return pa.array(
+            [None if value is None else str(uuid.UUID(bytes=value)) for value in found], pa.string()
+        )
+    if pa.types.is_fixed_size_binary(kind):
+        return array.cast(pa.binary())
+    array = pa.concat_arrays([array, array[:0]])  # Arrow makes no lists with nulls of a slice of offsets
+    mask = array.is_null()
+    if pa.types.is_struct(kind):
+        names = [kind.field(place).name for place in range(kind.num_fields)]
+        children = [_shown(array.field(place)) for place in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(children, names, mask=mask)
+    if pa.types.is_map(kind):
+        return pa.MapArray.from_arrays(array.offsets, _shown(array.keys), _shown(array.items), mask=mask)
+    return pa.ListArray.from_arrays(array.offsets, _shown(array.values), mask=mask)

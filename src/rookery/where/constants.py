@@ -15,7 +15,17 @@ from sqlglot import exp
 from rookery.model.errors import UsageError
 from rookery.where import timestamps
 from rookery.where.binding import Inexact
-from rookery.where.literals import NAN, NULL, Kind, Literal, boolean_in, double_in, integer_in, single
+from rookery.where.literals import (
+    NAN,
+    NULL,
+    Kind,
+    Literal,
+    boolean_in,
+    double_in,
+    integer_in,
+    nanos_of,
+    single,
+)
 from rookery.where.timestamps import EPOCH_DAY, MICROS_A_DAY, trimmed
 
 _WIDE = Context(prec=100)
@@ -46,7 +56,7 @@ def constant(node: exp.Expression, zone: tzinfo) -> Literal | None:
     >>> from sqlglot import parse_one
     >>> sum_ = parse_one("DATE '1970-01-31' + INTERVAL 1 MONTH", read="spark")
     >>> constant(sum_, timestamps.session_zone("UTC"))
-    Literal(kind=<Kind.DATE: 'date'>, value=58)
+    Literal(kind=<Kind.DATE: 'date'>, value=58, nanos=0)
     """
     match node:
         case exp.Paren():
@@ -216,7 +226,7 @@ def _to_instant(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | Non
             instant = given.value
         case _:
             raise _stays(given, to)
-    return None if instant is None else Literal(Kind.TIMESTAMP, instant)
+    return None if instant is None else Literal(Kind.TIMESTAMP, instant, nanos_of(given))
 
 
 def _to_local(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
@@ -231,7 +241,7 @@ def _to_local(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
             local = given.value
         case _:
             raise _stays(given, to)
-    return None if local is None else Literal(Kind.TIMESTAMP_NTZ, local)
+    return None if local is None else Literal(Kind.TIMESTAMP_NTZ, local, nanos_of(given))
 
 
 def _to_time(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:

@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from rookery.model.calendar import NANOS_A_MICRO
 from rookery.model.errors import UsageError
 from rookery.model.predicate import NEVER, Compare, In, IsNull, Op, Predicate, Value
 from rookery.model.table import Field
@@ -63,11 +64,12 @@ class Literal:
     """A literal and its Python value: int, Decimal, float, str, bool, bytes or None.
 
     Dates are days since 1970-01-01, the other times microseconds; `TIMESTAMP` is an instant, `TIMESTAMP_NTZ`
-    a local time.
+    a local time. Both may have nanoseconds beside, which only columns of nanoseconds are compared with.
     """
 
     kind: Kind
     value: Any
+    nanos: int = 0
 
 
 NULL = Literal(Kind.NULL, None)
@@ -173,6 +175,11 @@ def boolean_in(text: str) -> bool | None:
     """Return the truth value in *text*."""
     word = trimmed(text).lower()
     return True if word in _TRUE else False if word in _FALSE else None
+
+
+def nanos_of(literal: Literal) -> int:
+    """Return the nanoseconds of a time beside its microseconds."""
+    return timestamps.nanos_in(literal.value) if literal.kind is Kind.STRING else literal.nanos
 
 
 def _place(field: Field, op: Op, below: int, exact: bool, low: int, high: int) -> Predicate:
@@ -357,7 +364,11 @@ def _bind_time(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predicat
 def _micros(field: Field, op: Op, literal: Literal, micros: int | None) -> Predicate:
     if micros is None:
         raise mismatch(field, literal)
-    return Compare(field, op, micros * 1000 if field.type.endswith("_ns") else micros)
+    if not field.type.endswith("_ns"):
+        return Compare(field, op, micros)
+    nanos = micros * NANOS_A_MICRO + nanos_of(literal)
+    # Such columns reach from 1677 to 2262: all their values lie on one side of any other time.
+    return _place(field, op, nanos, True, -(2**63), 2**63 - 1)
 
 
 def _bind_bytes(field: Field, op: Op, literal: Literal, zone: tzinfo) -> Predicate:

@@ -111,6 +111,17 @@ def moment_in(text: str) -> tuple[int, str] | None:
     return days * MICROS_A_DAY + micros, trimmed(zone or "")
 
 
+def nanos_in(text: str) -> int:
+    """Return the nanoseconds of the time in *text* behind its microseconds, which Spark's types do not hold.
+
+    >>> nanos_in("1970-01-01 00:00:01.123456789 +02:00"), nanos_in("1970-01-01 00:00:01.5")
+    (789, 0)
+    """
+    match = _MOMENT.fullmatch(trimmed(text))
+    fraction = "" if match is None else match[7] or ""
+    return int(fraction[6:9].ljust(3, "0"))
+
+
 def local_in(text: str) -> int | None:
     """Return the local time in *text*; Spark ignores the zone after it."""
     moment = moment_in(text)
