@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from rookery.api.lake import Lake, connect
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy
 from rookery.maintain.steps import orphans
-from rookery.maintain.steps.step import Idle, Plan, TableView
+from rookery.maintain.steps.step import Idle, Plan
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from tests.maintain.tending import DAY, plant
@@ -60,7 +60,7 @@ class Site:
 
     def plan(self, policy: Policy = OWN, name: str = "db.t", *, forced: bool = False) -> Plan | Idle:
         subject = subject_of(self.lake, name, policy, forced)
-        return orphans.plan(TableView(subject, survey(*subject.load())))
+        return orphans.plan(subject.view(survey(*subject.load())))
 
     def remove(self, policy: Policy = OWN, name: str = "db.t", *, forced: bool = False) -> set[str]:
         """Remove orphans, long after all was written; nothing that any table names may be gone after it."""
@@ -371,7 +371,7 @@ def test_what_is_named_meanwhile_is_not_removed(site: Site) -> None:
     pq.write_table(ROWS, added)
     os.utime(added, (time.time() - 9 * DAY,) * 2)
     subject = subject_of(site.lake, "db.t", OWN, False)
-    planned = orphans.plan(TableView(subject, survey(*subject.load())))
+    planned = orphans.plan(subject.view(survey(*subject.load())))
     assert isinstance(planned, Plan)
     assert planned.files == 2
     made.refresh().add_files([f"file:{site.alias}/outside/data/added.parquet"])
@@ -384,7 +384,7 @@ def test_another_table_that_comes_meanwhile(site: Site) -> None:
     site.table(data_path=f"{site.real}/outside/data")
     stray = site.stray()
     subject = subject_of(site.lake, "db.t", OWN, False)
-    planned = orphans.plan(TableView(subject, survey(*subject.load())))
+    planned = orphans.plan(subject.view(survey(*subject.load())))
     assert isinstance(planned, Plan)
     site.table("u", data_path=f"{site.real}/outside/data")
     later = subject_of(site.lake, "db.t", OWN, False)
