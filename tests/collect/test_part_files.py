@@ -17,7 +17,7 @@ from rookery.collect.part_files import LEAST_BYTES, IndexRow, read_part_file, wr
 from rookery.model import MachineError
 from rookery.sidecar import Store, part_name, store_of
 from rookery.sidecar.checksums import DamagedError
-from tests.interop.conftest import NewTable, new_table  # noqa: F401  # a fixture
+from tests.lakehouse import NewTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +76,7 @@ def test_what_a_killed_run_has_left_is_garbage(tmp_path: Path, monkeypatch: pyte
 def test_filters_of_many_megabytes(
     spark: SparkSession,
     lake: Lake,
-    new_table: NewTable,  # noqa: F811
+    new_table: NewTable,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name = new_table("k bigint")

@@ -24,16 +24,10 @@ from rookery.maintain.steps.verify import same_rows
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from tests.interop.java import IcebergJava
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.tending import BRISK, by_step, look_of, missing_files, rows_hash, subject_of
 
 COLUMNS = "id bigint, noise string"
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 def append(spark: SparkSession, table: str, start: int, rows: int) -> None:

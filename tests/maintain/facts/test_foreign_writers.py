@@ -7,7 +7,6 @@ ends in the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,17 +18,11 @@ from rookery.maintain.policies.policy import DEFAULT, Policy
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps import refresh
 from rookery.maintain.steps.step import Idle, Plan
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.tending import look_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 @pytest.fixture

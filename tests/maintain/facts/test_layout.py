@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import pytest
 
 from rookery.api.lake import Lake
 from rookery.maintain.facts.layout import Sizes, number_of, sizes_of
 from rookery.maintain.policies.policy import DEFAULT
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.against import Subject
 from tests.maintain.seen import Witness
 
@@ -20,12 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TARGET = "write.target-file-size-bytes"
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 def told(spark: SparkSession, lake: Lake, name: str) -> Subject:

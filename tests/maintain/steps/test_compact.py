@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -16,16 +15,10 @@ from rookery.maintain.steps import compact
 from rookery.maintain.steps.sort_depth import disorder
 from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from rookery.model import UsageError
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.tending import BRISK, delete_equal, look_of, rows_hash, subject_of
 
 ONLY = ("rewrite data files",)
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 def append(spark: SparkSession, table: str, start: int, rows: int, files: int = 1) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -17,17 +16,11 @@ from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from rookery.model import RookeryError
 from rookery.spark.dangling import remove_deletes
 from rookery.tables.java_errors import ConflictError
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.tending import BRISK, delete_equal, look_of, rows_hash, subject_of
 
 COLUMNS = "id bigint, kind int"
 POLICY = replace(BRISK, verify=Verify.ROWS)
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 def append(spark: SparkSession, table: str, start: int, rows: int) -> None:

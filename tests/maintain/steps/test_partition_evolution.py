@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from rookery.maintain.steps import compact, rewrite_deletes
 from rookery.maintain.steps.step import Outcome, iceberg
 from rookery.maintain.survey import delete_groups, rewrite_groups
 from tests.interop.java import IcebergJava
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.tending import BRISK, look_of, rows_hash, subject_of
 
 DATA, DELETES = "BinPackRewriteFilePlanner", "BinPackRewritePositionDeletePlanner"
@@ -27,12 +26,6 @@ PARTS = ("a", "bucket(2, b)", "truncate(1, c)", "d", "b")
 ROWS = """SELECT id AS b, CAST(if(id % 3 = 0, NULL, id % 2) AS int) AS a,
  if(id % 5 = 0, NULL, concat('w', id % 4)) AS c, if(id % 2 = 0, NULL, double('NaN')) AS d
  FROM range({}, {}, 1, 1) WHERE id % 7 NOT IN ({}, {})"""
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 class Evolution:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from rookery.api.indexes import list_indexes
@@ -17,7 +16,7 @@ from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.policy import CleanUp, Policy, Snapshots, Statistics, WantedIndex
 from rookery.maintain.steps import clean_up, expire, refresh
 from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.tending import (
     BRISK,
     DAY,
@@ -32,12 +31,6 @@ from tests.maintain.tending import (
 
 COLUMNS = "id bigint, kind string"
 LAST = replace(BRISK, snapshots=Snapshots(timedelta(milliseconds=1), 1))
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 def append(spark: SparkSession, table: str, start: int, rows: int) -> None:
