@@ -99,7 +99,7 @@ def test_a_lost_state_that_was_built_upon(analyst: Analyst) -> None:
     analyst.call("rollback_to_snapshot", snapshot_id=first)
     analyst.analyze()
     found = store(analyst)
-    Path(found.path(found.recent()[0]).removeprefix("file:")).write_bytes(b"rubbish")
+    Path(found.path(found.latest_first()[0]).removeprefix("file:")).write_bytes(b"rubbish")
     analyst.analyze()
     assert shown(analyst) == ALL
 
@@ -135,9 +135,9 @@ def test_a_dry_run_drops_nothing(analyst: Analyst) -> None:
 
 def test_asking_again_changes_nothing(analyst: Analyst) -> None:
     analyst.analyze(**ASKED)
-    before = store(analyst).recent()
+    before = store(analyst).latest_first()
     analyst.analyze(**ASKED)
-    assert store(analyst).recent() == before
+    assert store(analyst).latest_first() == before
 
 
 def test_two_who_ask_at_the_same_time(analyst: Analyst, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,7 +147,7 @@ def test_a_declaration_while_another_writes(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(Store, "write_state", write)
     written = store.publish(said(Declared().adding(ONE, 8), state(snapshot_id=7, sequence_number=3)))
     assert written.header.indexes == (ONE, TWO)
-    newest = store.recent()[0]
+    newest = store.latest_first()[0]
     assert read_state(store.path(newest)).header.indexes == (ONE, TWO)
     # And what garbage collection leaves of it still says so.
     store.collect_garbage("uuid", [7], grace=0.0)
@@ -197,7 +197,7 @@ def test_a_damaged_state_is_not_asked(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     store.publish(said(Declared().adding(ONE, 1)))
     store.write_state(state(snapshot_id=8))
-    Path(store.path(store.recent()[0])).write_bytes(b"rubbish")
+    Path(store.path(store.latest_first()[0])).write_bytes(b"rubbish")
     assert store.declared("uuid").indexes == (ONE,)
 
 
@@ -271,3 +271,27 @@ def test_keys_to_come_are_no_matter(tmp_path: Path) -> None:
     write_json(store, as_json(found) | {"something": "new"}, found)
     ((_, read),) = store.newest([])
     assert read.header == found.header
+
+
+# -- others, and clocks
+
+
+def test_states_of_other_tables_do_not_push_a_declaration_out(tmp_path: Path) -> None:
+    """Tables may share one `rookery.location`."""
+    store = store_in(tmp_path)
+    store.publish(said(Declared().adding(ONE, 1)))
+    for number in range(20):
+        other = state(snapshot_id=100 + number)
+        store.write_state(replace(other, header=replace(other.header, table_uuid=f"other {number}")))
+    assert store.declared("uuid").indexes == (ONE,)
+
+
+def test_a_change_is_later_than_one_of_a_clock_that_is_ahead(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.publish(said(Declared().adding(ONE, 1_000).adding_statistic(HISTOGRAM, 1_000)))
+    mine = store.declared("uuid").dropping(ONE, 5).dropping_statistic(HISTOGRAM, 5)
+    store.publish(said(mine))
+    found = store.declared("uuid")
+    assert (found.indexes, found.statistics) == ((), ())
+    again = store.publish(said(found.adding(ONE, 6)))
+    assert again.header.indexes == (ONE,)

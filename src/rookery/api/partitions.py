@@ -17,7 +17,7 @@ from rookery.model import UsageError
 from rookery.tables import Table
 from rookery.tables.partitioning import PartitionField, TransformKind
 
-Shower = Callable[[Any], str]
+Shower = Callable[[Any], str | None]  # None for null
 
 
 def partition_test(table: Table, text: str) -> Callable[[pa.Table], NDArray[np.bool_]]:
@@ -29,7 +29,7 @@ def partition_test(table: Table, text: str) -> Callable[[pa.Table], NDArray[np.b
         spec_id: [(field.name, _shower(field, types)) for field in spec]
         for spec_id, spec in table.specs.items()
     }
-    known = {name for fields in shown.values() for name, _ in fields}
+    known = {field.name for spec in table.specs.values() for field in spec if _is_kept(field)}
     for name in wanted:
         if name not in known:
             raise UsageError(
@@ -47,13 +47,20 @@ def partition_test(table: Table, text: str) -> Callable[[pa.Table], NDArray[np.b
     return test
 
 
-def _shower(field: PartitionField, types: Mapping[int, str]) -> Shower:
+def _is_kept(field: PartitionField) -> bool:
+    """Whether a field has values: one that was removed in format version 1 has null throughout."""
+    return field.transform.kind is not TransformKind.OTHER
+
+
+def _shower(field: PartitionField, types: Mapping[int, str]) -> Shower | None:
     """How the values of a partition field are written: those of times as people write them."""
     transform, kind = field.transform, types.get(field.source_id, "")
+    if not _is_kept(field):
+        return None
 
-    def show(value: Any) -> str:
+    def show(value: Any) -> str | None:
         if value is None:
-            return "null"
+            return None
         if isinstance(value, bool):
             return json.dumps(value)
         if transform.kind in (TransformKind.IDENTITY, TransformKind.TRUNCATE):
@@ -82,16 +89,34 @@ def _written(kind: str, value: Any) -> str:
     return str(plain(kind, value))
 
 
-def _matches(row: tuple[int, str], fields: list[tuple[str, Shower]], wanted: dict[str, str]) -> bool:
+def _matches(
+    row: tuple[int, str], fields: list[tuple[str, Shower | None]], wanted: dict[str, str | None]
+) -> bool:
     values = zip(fields, json.loads(row[1]), strict=True)
-    found = {name: show(value) for (name, show), value in values}
-    return all(found.get(name) == value for name, value in wanted.items())
+    found = {name: show(value) for (name, show), value in values if show is not None}
+    return all(name in found and found[name] == value for name, value in wanted.items())
 
 
-def _parse(text: str) -> dict[str, str]:
+def _parse(text: str) -> dict[str, str | None]:
+    """Read the values that are wanted by field; `null` is null, and the text in quotes.
+
+    >>> _parse("day=2024-05-01, region=null, word='null'")
+    {'day': '2024-05-01', 'region': None, 'word': 'null'}
+    """
     pairs = [pair.partition("=") for pair in text.split(",")]
     if not all(name.strip() and separator for name, separator, _ in pairs):
         raise UsageError(
             f"'{text}' does not name a partition", hint="use field=value, or several with commas"
         )
-    return {name.strip(): value.strip() for name, _, value in pairs}
+    names = [name.strip() for name, _, _ in pairs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"the partition field '{twice}' is named twice", hint="name each field once")
+    return {name: _value(value.strip()) for name, (_, _, value) in zip(names, pairs, strict=True)}
+
+
+def _value(text: str) -> str | None:
+    if text == "null":
+        return None
+    is_quoted = len(text) > 1 and text[0] == text[-1] == "'"
+    return text[1:-1] if is_quoted else text

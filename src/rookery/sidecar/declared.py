@@ -51,7 +51,7 @@ class Declared:
 
     def dropping(self, index: Index, now: int) -> Declared:
         """Return it without the index of that kind on that column."""
-        return replace(self, indexes=_without(self.indexes, index), at={**self.at, index.key: now})
+        return replace(self, indexes=_without(self.indexes, index), at=_noted(self.at, index.key, now))
 
     def adding_statistic(self, statistic: Statistic, now: int) -> Declared:
         """Return it with a statistic more, in place of one of that kind on these columns."""
@@ -63,7 +63,7 @@ class Declared:
         return replace(
             self,
             statistics=_without(self.statistics, statistic),
-            statistics_at={**self.statistics_at, statistic.key: now},
+            statistics_at=_noted(self.statistics_at, statistic.key, now),
         )
 
     def columns(self, kind: str) -> frozenset[int]:
@@ -132,6 +132,11 @@ def _latest(
     order = sorted(latest, key=lambda key: (latest[key][0], key))
     found = (latest[key][1] for key in order)
     return tuple(each for each in found if each is not None), {key: latest[key][0] for key in order}
+
+
+def _noted(times: Mapping[str, int], key: str, now: int) -> dict[str, int]:
+    """Note a change; it is later than the last one, also if that was made by a clock that is ahead."""
+    return {**times, key: max(now, times.get(key, 0) + 1)}
 
 
 def _without(entries: Sequence[_Entry], dropped: _Entry) -> tuple[_Entry, ...]:

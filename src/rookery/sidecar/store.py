@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 LOCATION_PROPERTY = "rookery.location"
 FOLDER_SUFFIX = ".rookery"
 # In seconds, longer than a run takes: others may be about to name what no state names yet.
-PART_PREFIX = "part-"
+_PART = re.compile(r"index-part-[0-9a-f]{32}\.bin")  # others may keep theirs in the same folder
 GRACE = 24 * 3600.0
 _RECENT = 8  # states that are asked for what is declared
 _ATTEMPTS = 8
@@ -117,10 +118,10 @@ class Store:
         _CHANGES[self.location] += 1
         return name
 
-    def recent(self) -> list[str]:
-        """Return the names of the states written last, whatever their snapshots, the latest first."""
+    def latest_first(self) -> list[str]:
+        """Return the names of all states, whatever their snapshots, the one written last first."""
         names = [name for _, _, name in self.states()]
-        return sorted(names, key=lambda name: name.rpartition("-")[2], reverse=True)[:_RECENT]
+        return sorted(names, key=lambda name: name.rpartition("-")[2], reverse=True)
 
     def declared(self, table_uuid: str, *, first: Sequence[StateHeader] = ()) -> Declared:
         """Return what is declared on a table, whichever of the recent states says so.
@@ -128,11 +129,14 @@ class Store:
         A state of a newer version is passed over: what it declares may mean something else.
         """
         found = list(first)
-        for name in self.recent():
+        for name in self.latest_first():
             with suppress(*UNUSABLE_FILE):  # whoever looks for a state to build upon says so
-                found.append(read_header(self.path(name), self.io_properties))
-        mine = [each for each in found if each.table_uuid == table_uuid and each.version <= VERSION]
-        return joined(Declared.of(header) for header in mine)
+                header = read_header(self.path(name), self.io_properties)
+                if header.table_uuid == table_uuid:  # others may keep theirs in the same folder
+                    found.append(header)
+            if len(found) - len(first) == _RECENT:
+                break
+        return joined(Declared.of(header) for header in found if header.version <= VERSION)
 
     def publish(self, new: State) -> State:
         """Write a state with all that is declared by now, and return it.
@@ -141,10 +145,10 @@ class Store:
         them sees both, and writes what both have said.
         """
         for _ in range(_ATTEMPTS):
-            seen = self.recent()
+            seen = self.latest_first()
             new = self.declared(new.header.table_uuid, first=[new.header]).on(new)
             written = self.write_state(new)
-            if set(self.recent()) <= {written, *seen}:
+            if set(self.latest_first()) <= {written, *seen}:
                 break
         return new
 
@@ -217,7 +221,7 @@ class Store:
         ]
         doomed += _superseded(states)
         kept = [name for _, _, name in everything if name not in doomed]
-        parts = [name for name in self.names(PART_PREFIX, "") if _old(name, before)]
+        parts = [name for name in self.listing() if _PART.fullmatch(name) and _old(name, before)]
         return [*dict.fromkeys(doomed), *self._unnamed(kept, before), *parts, *self._torsos(before)]
 
     def _is_of(self, name: str, table_uuid: str) -> bool:
@@ -266,12 +270,12 @@ class Store:
 
 def part_name() -> str:
     """Return a name that no other file with parts of indexes has."""
-    return f"{PART_PREFIX}{segment.unique_part()}.bin"
+    return f"index-part-{segment.unique_part()}.bin"
 
 
 def _old(name: str, before: float) -> bool:
     written = segment.written_at(name)
-    return written is None or written < before
+    return written is not None and written < before  # a name that tells no time is not one of ours
 
 
 def _age(found: tuple[int, int, str]) -> tuple[int, str]:

@@ -404,6 +404,25 @@ def test_what_is_named_meanwhile_is_not_removed(lake: Lake, table: str) -> None:
     assert not gone.exists()
 
 
+def test_what_another_table_takes_over_meanwhile_is_not_removed(lake: Lake, table: str) -> None:
+    """The catalog's tables were loaded before, as for an earlier table of the same run."""
+    stray = folder_of(lake, table) / "data" / "rescued.parquet"
+    pq.write_table(pa.table({"id": pa.array([1, 2], pa.int64())}), stray)
+    os.utime(stray, (time.time() - 9 * DAY,) * 2)
+    clock = [0.0]
+    neighbours = lake.neighbours()
+    neighbours._timer = lambda: clock[0]
+    subject = replace(subject_of(lake, table, None), neighbours=neighbours)
+    planned = orphans.plan(subject.view(survey(*subject.load())))
+    assert isinstance(planned, Plan)
+    assert [file.name for file in planned.details["files"]] == [stray.name]
+    other = lake.catalog.create_table(f"orphans.r{uuid.uuid4().hex}", pa.schema([("id", pa.int64())]))
+    other.add_files([f"file://{stray}"])
+    clock[0] = 60.0
+    assert orphans.take_away(subject, planned.details["files"]) == []
+    assert stray.exists()
+
+
 def test_a_catalog_that_cannot_be_asked_is_refused(lake: Lake, table: str) -> None:
     """One table of it is broken: it may lie anywhere, in this folder too."""
     plant(folder_of(lake, table), "data/stray", 9 * DAY)

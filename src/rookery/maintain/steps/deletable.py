@@ -23,6 +23,8 @@ from rookery.model.report import counted
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
+_NEIGHBOURS_SECONDS = 5.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deletable:
@@ -36,8 +38,14 @@ class Deletable:
 
 
 def look_again(subject: Subject, folders: Callable[[IcebergTable, Policy], Sequence[str]]) -> TableView:
-    """Return a table as it is at this moment, loaded after its *folders* were listed."""
+    """Return a table as it is at this moment, loaded after its *folders* were listed.
+
+    The other tables of the catalog are those of this moment too, as far as they can be: loading hundreds of
+    them again for each of hundreds would take longer than it helps.
+    """
     table, store = subject.open()
+    if subject.neighbours is not None:
+        subject.neighbours.refresh(_NEIGHBOURS_SECONDS)
     listings = list_folders(folders(table, subject.policy), store)
     return subject.view(survey(*subject.open()), listings=listings)
 

@@ -70,6 +70,11 @@ class Neighbours:
             self._asked = self._timer()
         return self._tables
 
+    def refresh(self, seconds: float) -> None:
+        """Load the tables again when they are next asked for, if that was done so long ago."""
+        if self._asked is not None and self._timer() - self._asked > seconds:
+            self._asked = None
+
     @property
     def failure(self) -> RookeryError | None:
         """Why a table of the catalog could not be loaded when they were last; None if all were."""

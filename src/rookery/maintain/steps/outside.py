@@ -38,9 +38,9 @@ def not_its_own(look: PlanInput, folder: str) -> str | None:
     why = _other_writer(look, folder)
     if why is not None or _bears_uuid(folder, table.uuid):
         return why
-    if look.policy.orphans.outside or look.forced:
+    if look.policy.orphans.outside:
         return None
-    return f"a table of another catalog may write there too; if none does, set {SETTING} or use --yes"
+    return f"a table of another catalog may write there too; if none does, set {SETTING}"
 
 
 def _other_writer(look: PlanInput, folder: str) -> str | None:
