@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import urllib.parse
 from collections.abc import Iterator
 from typing import Any
@@ -71,7 +72,9 @@ def _add_with_default(history: History, column: Column, home: Column | None) -> 
         "boolean": types.BooleanType,
     }
     kind = kinds[column.kind].get()
-    value = next(value for value in column.values if is_utf8(value))
+    value = next((value for value in column.values if _is_a_default(value)), None)
+    if value is None:
+        return
     parent = "" if home is None else f"{home.name}."
     history.note(f"add column {parent}{column.name} {column.kind} with default {value!r}")
     literal = literals.of(value)
@@ -84,6 +87,11 @@ def _add_with_default(history: History, column: Column, home: Column | None) -> 
     history.changed()
     history.beyond_orc = True
     (history.columns if home is None else home.children).append(column)
+
+
+def _is_a_default(value: Value) -> bool:
+    """Whether Java reads what it writes: of NaN and infinities it does not, nor of text that is not UTF-8."""
+    return is_utf8(value) and (not isinstance(value, float) or math.isfinite(value))
 
 
 def _is_source(history: History, column: Column) -> bool:

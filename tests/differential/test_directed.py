@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
@@ -249,3 +250,26 @@ def test_uuids_and_fixed_lengths_within_others(world: World, new_table: NewTable
     check(name, "id = 1", "id > 1", "id = 9", f"s.u = '{first}'", "s.f = X'ff000000'", by_spark=1)
     source = world.spark.read.format("rookery").option("table", name).load().toArrow()
     assert sorted(rows_of(source)) == sorted(rows_of(world.spark.table(name).toArrow()))
+
+
+def test_times_before_1970_in_orc_of_others(
+    world: World, new_table: NewTable, check_files: Check, tmp_path: Path
+) -> None:
+    """Of ORC that was not written by Java, Java reads them a second earlier than the file's bounds say."""
+    name = new_table("id INT, t TIMESTAMP")
+    for number, micros in enumerate((-31_505_390_860_964, -500_000, 0)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        times = pa.array([micros], pa.int64()).cast(pa.timestamp("us", "UTC"))
+        orc.write_table(pa.table({"id": pa.array([number], pa.int32()), "t": times}), folder / "a.orc")
+        short = name.removeprefix("lake.")
+        world.spark.sql(f"CALL lake.system.add_files(table => '{short}', source_table => '`orc`.`{folder}`')")
+    world.spark.catalog.refreshTable(name)
+    asked = [
+        f"t {op} TIMESTAMP '{text}'"
+        for text in ("1969-01-01 08:30:08.139036", "1969-01-01 08:30:09.139036", "1969-12-31 23:59:58.5")
+        for op in ("=", "<", "<=", ">", ">=", "!=")
+    ]
+    check_files(name, *asked)
+    rookery.analyze(world.spark, name, lake=world.lake)
+    check_files(name, *asked)

@@ -13,6 +13,7 @@ from rookery.model import Field
 from rookery.model.text import proven_text
 from rookery.model.uuids import proven_uuids
 from rookery.tables import IDENTITY
+from rookery.values.canonical import from_bytes
 
 FILE_COLUMNS = (*IDENTITY, "deletes", "row_groups")
 """What is kept of a file as a whole: what makes it the same file, its deletes, and how many row groups it
@@ -31,6 +32,8 @@ COLUMN_SCHEMA = pa.schema(
 """What is kept of a column of each file; null where the manifest does not say."""
 
 _NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
+_MICROSECONDS = ("timestamp", "timestamptz")
+_SECOND = 1_000_000
 _PROVEN = {"string": proven_text, "uuid": proven_uuids}
 _MAPS = ("column_sizes", "value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")
 
@@ -91,7 +94,8 @@ def proven(field: Field, column: pa.Table, files: pa.Table) -> pa.Table:
     - A file has as many values as rows. A writer that counts otherwise has left rows out.
     - Rows whose struct is null are null in its fields too, but not every writer counts those: Iceberg's ORC
       does not, nor does its Parquet for floats. So nulls in structs are counted only where all rows are.
-    - Writers of ORC have given microseconds for the bounds of nanoseconds.
+    - Writers of ORC have given microseconds for the bounds of nanoseconds. And Java reads times before 1970
+      from ORC that was not written by Java a second earlier than the writer's bounds have them.
     - Text in bounds may stand for bytes that are not UTF-8, and UUIDs have two orders.
 
     In lists and maps a row has any number of values: their counts are returned as they are.
@@ -107,10 +111,28 @@ def proven(field: Field, column: pa.Table, files: pa.Table) -> pa.Table:
     whole = pc.equal(column["values"].combine_chunks(), rows)
     believed = pc.equal(nulls, rows) if field.nested else pc.fill_null(whole, True)
     said |= {"values": rows, "nulls": pc.if_else(pc.fill_null(believed, False), nulls, None)}
-    if field.type in _NANOSECONDS:
-        other = pc.not_equal(files["format"].combine_chunks(), "orc")
-        said |= {end: pc.if_else(other, column[end].combine_chunks(), None) for end in ("lower", "upper")}
+    if field.type in (*_NANOSECONDS, *_MICROSECONDS):
+        orc = pc.equal(files["format"].combine_chunks(), "orc")
+        if pc.any(orc).as_py():
+            said |= _times_of_orc(field, column, orc)
     return _with(column, said)
+
+
+def _times_of_orc(field: Field, column: pa.Table, orc: pa.Array) -> dict[str, pa.Array]:
+    lower, upper = (column[end].combine_chunks() for end in ("lower", "upper"))
+    if field.type in _NANOSECONDS:
+        return {"lower": pc.if_else(orc, None, lower), "upper": pc.if_else(orc, None, upper)}
+    return {"lower": pc.if_else(orc, _a_second_earlier(lower), lower)}
+
+
+def _a_second_earlier(lower: pa.Array) -> pa.Array:
+    """Bounds in microseconds, those before 1970 moved; what has another width is unknown."""
+    numbers = from_bytes("timestamp", lower)
+    moved = pc.if_else(pc.less(numbers, 0), pc.subtract(numbers, _SECOND), numbers)
+    moved = pc.if_else(pc.greater(moved, numbers), None, moved)  # beyond the least number there is
+    data = pa.py_buffer(moved.fill_null(0).to_numpy().astype("<i8"))
+    stored = pa.Array.from_buffers(pa.binary(8), len(moved), [None, data]).cast(pa.binary())
+    return pc.if_else(moved.is_valid(), stored, None)
 
 
 def _with(column: pa.Table, said: Mapping[str, pa.Array]) -> pa.Table:
