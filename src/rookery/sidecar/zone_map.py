@@ -122,14 +122,18 @@ def _times_of_orc(field: Field, column: pa.Table, orc: pa.Array) -> dict[str, pa
     lower, upper = (column[end].combine_chunks() for end in ("lower", "upper"))
     if field.type in _NANOSECONDS:
         return {"lower": pc.if_else(orc, None, lower), "upper": pc.if_else(orc, None, upper)}
-    return {"lower": pc.if_else(orc, _a_second_earlier(lower), lower)}
+    return {
+        "lower": pc.if_else(orc, _moved(lower, -_SECOND), lower),
+        "upper": pc.if_else(orc, _moved(upper, _SECOND), upper),
+    }
 
 
-def _a_second_earlier(lower: pa.Array) -> pa.Array:
+def _moved(bounds: pa.Array, by: int) -> pa.Array:
     """Bounds in microseconds, those before 1970 moved; what has another width is unknown."""
-    numbers = from_bytes("timestamp", lower)
-    moved = pc.if_else(pc.less(numbers, 0), pc.subtract(numbers, _SECOND), numbers)
-    moved = pc.if_else(pc.greater(moved, numbers), None, moved)  # beyond the least number there is
+    numbers = from_bytes("timestamp", bounds)
+    moved = pc.if_else(pc.less(numbers, 0), pc.add(numbers, by), numbers)
+    if by < 0:
+        moved = pc.if_else(pc.greater(moved, numbers), None, moved)  # beyond the least number there is
     data = pa.py_buffer(moved.fill_null(0).to_numpy().astype("<i8"))
     stored = pa.Array.from_buffers(pa.binary(8), len(moved), [None, data]).cast(pa.binary())
     return pc.if_else(moved.is_valid(), stored, None)
