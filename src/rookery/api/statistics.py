@@ -278,7 +278,7 @@ def analyze(
     together: Sequence[Sequence[str]] = (),
     histogram: Sequence[str] = (),
     top_k: Sequence[str] = (),
-    sample: int = 0,
+    sample: int | None = None,
     drop_together: Sequence[Sequence[str]] = (),
     drop_histogram: Sequence[str] = (),
     drop_top_k: Sequence[str] = (),
@@ -292,9 +292,9 @@ def analyze(
 
     Distinct values are counted for all columns, or for *columns*, less *exclude*, and for each group of
     columns in *together*. *histogram* and *top_k* name columns whose quantiles and most frequent values are
-    kept, from all rows or from at most *sample* row groups a file. All of these are declared for the table:
-    later calls keep them current, whichever snapshot is the current one, until they are dropped by
-    *drop_together*, *drop_histogram* or *drop_top_k*.
+    kept, from at most *sample* row groups a file, or from all rows if that is 0 or was never given. All of
+    these are declared for the table: later calls keep them current, whichever snapshot is the current one,
+    until they are dropped by *drop_together*, *drop_histogram* or *drop_top_k*.
     Where *spark* is a function that returns a session, it is called when there is something to do.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without

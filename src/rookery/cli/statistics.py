@@ -53,8 +53,8 @@ def analyze(
         list[str] | None, typer.Option("--top-k", help="Collect the most frequent values; may be repeated.")
     ] = None,
     sample: Annotated[
-        int, typer.Option(help="Row groups to read per file for --histogram and --top-k; 0 for all.")
-    ] = 0,
+        int | None, typer.Option(help="Row groups to read per file for --histogram and --top-k; 0 for all.")
+    ] = None,
     drop_together: Annotated[
         list[str] | None,
         typer.Option(help="Count these columns together no longer, as in a,b; may be repeated."),

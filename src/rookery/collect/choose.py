@@ -20,7 +20,7 @@ class Choice:
     together: tuple[tuple[str, ...], ...] = ()
     histogram: tuple[str, ...] = ()
     top_k: tuple[str, ...] = ()
-    sample: int = 0
+    sample: int | None = None  # row groups a file; 0 for all, None for as many as are declared
     drop_together: tuple[tuple[str, ...], ...] = ()
     drop_histogram: tuple[str, ...] = ()
     drop_top_k: tuple[str, ...] = ()

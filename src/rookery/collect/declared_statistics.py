@@ -47,7 +47,7 @@ def change_by(fields: Sequence[Field], choice: Choice) -> DeclarationChange:
     added = [Statistic(HISTOGRAM, (field.id,)) for field in histogram]
     added += [Statistic(TOP_K, (field.id,)) for field in top_k]
     added += [_column_set(fields, names)[0] for names in choice.together]
-    added += [sample_of(choice.sample)] if choice.sample else []
+    added += [sample_of(choice.sample)] if choice.sample is not None else []
     return DeclarationChange(tuple(added), tuple(_dropped(fields, choice)))
 
 

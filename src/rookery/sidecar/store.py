@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 LOCATION_PROPERTY = "rookery.location"
 FOLDER_SUFFIX = ".rookery"
 # In seconds, longer than a run takes: others may be about to name what no state names yet.
+_UNFINISHED = re.compile(r"\.(?:segment|state|index-part)-.*\.tmp")
 _PART = re.compile(r"index-part-[0-9a-f]{32}\.bin")  # others may keep theirs in the same folder
 GRACE = 24 * 3600.0
 _RECENT = 8  # states that are asked for what is declared
@@ -251,11 +252,7 @@ class Store:
         if scheme_of(self.location) is not None:
             return []
         found = list_folder(self.location, recursive=False)
-        return [
-            file.name
-            for file in found
-            if file.name.startswith(".") and file.name.endswith(".tmp") and file.modified < before
-        ]
+        return [file.name for file in found if _UNFINISHED.fullmatch(file.name) and file.modified < before]
 
     def make_folder(self) -> None:
         """Make the folder, where folders have to be made."""

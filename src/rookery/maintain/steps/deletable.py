@@ -13,6 +13,7 @@ from rookery.io import Listed, shown
 from rookery.io.identity import Listing
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.listing import list_folders, list_table
+from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS
 from rookery.maintain.steps.outside import not_its_own
 from rookery.maintain.steps.ownership import Claims, claims
 from rookery.maintain.steps.reachable_files import named
@@ -22,8 +23,6 @@ from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
-
-_NEIGHBOURS_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +44,7 @@ def look_again(subject: Subject, folders: Callable[[IcebergTable, Policy], Seque
     """
     table, store = subject.open()
     if subject.neighbours is not None:
-        subject.neighbours.refresh(_NEIGHBOURS_SECONDS)
+        subject.neighbours.refresh(NEIGHBOURS_SECONDS)
     listings = list_folders(folders(table, subject.policy), store)
     return subject.view(survey(*subject.open()), listings=listings)
 

@@ -16,7 +16,7 @@ from rookery.collect.statistics import names_gone
 from rookery.io import shown
 from rookery.io.identity import LikelyFiles
 from rookery.maintain.steps.listing import list_table
-from rookery.maintain.steps.neighbours import not_asked
+from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS, not_asked
 from rookery.maintain.steps.ownership import forked, strangers
 from rookery.maintain.steps.reachable_files import content, counts, listed, named_in, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
@@ -87,6 +87,7 @@ def plan(look: PlanInput) -> Plan | Idle:
             "snapshots": gone.snapshots,
             "refs": gone.refs,
             "kinds": kinds,
+            "files": tuple(doomed),
             "statistics_first": _would_lose_statistics(look, gone),
         },
     )
@@ -226,6 +227,9 @@ def run(look: TableView, planned: Plan) -> Ran:
     # whose files were not checked.
     snapshots, keep_last = planned.details["snapshots"], planned.details["keep_last"]
     _check_still_due(look, planned)
+    if subject.neighbours is not None:
+        subject.neighbours.refresh(NEIGHBOURS_SECONDS)
+    _check_not_shared(look, planned.details["files"])
     if look.not_rewritable:
         answer = expire_by_action(spark, subject.name, snapshots, Moment(0), keep_last)
     else:

@@ -32,6 +32,9 @@ class Shared:
     error: RookeryError | None = None
 
 
+NEIGHBOURS_SECONDS = 5.0  # how old what is known of them may be when files are deleted
+
+
 class Neighbours:
     """The tables of a catalog, loaded when first asked for.
 

@@ -55,14 +55,15 @@ def trash_of(look: PlanInput) -> Trash | None:
     if wanted.trash is None:
         return None
     others = look.neighbours.tables() if look.neighbours is not None else ()
+    folder = f"{wanted.trash}/{table.uuid}"
     for each in (table, *others):
-        folders = folders_written(each.location, each.properties)
-        if any(Listing(folder, ()).contains(wanted.trash) for folder in folders):
+        written = folders_written(each.location, each.properties)
+        if any(Listing(place, ()).contains(name) for place in written for name in (wanted.trash, folder)):
             raise UsageError(
                 f"the trash {shown(wanted.trash)} lies in the folder of {each.name}",
                 hint="choose a folder that no table has",
             )
-    return Trash(f"{wanted.trash}/{table.uuid}", wanted.trash_keep.total_seconds())
+    return Trash(folder, wanted.trash_keep.total_seconds())
 
 
 def remove(look: PlanInput, files: Iterable[Listed]) -> None:
