@@ -241,7 +241,7 @@ def test_a_folder_above_the_own_one(site: Site) -> None:
     site.stray("other/people/precious.parquet")
     found = site.plan(forced=True)
     assert isinstance(found, Idle)
-    assert "itself lies there" in found.why
+    assert "itself is there" in found.why
 
 
 def test_a_table_that_cannot_be_loaded(site: Site) -> None:
@@ -251,7 +251,7 @@ def test_a_table_that_cannot_be_loaded(site: Site) -> None:
     site.stray()
     found = site.plan(forced=True)
     assert isinstance(found, Idle)
-    assert "another table of the catalog cannot be asked" in found.why
+    assert "another table of the catalog cannot be read" in found.why
 
 
 def test_a_fork_in_another_catalog(site: Site) -> None:

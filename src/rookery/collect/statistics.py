@@ -22,7 +22,7 @@ def is_registered(table: Table, snapshot: Snapshot, state: State) -> bool:
     """Whether the snapshot's registered statistics say what the state says; of nothing, none need be."""
     for file in table.statistics:
         if file.snapshot_id == snapshot.id:
-            said = is_said(table, snapshot, state, file) and not names_gone(table, file)
+            said = matches_state(table, snapshot, state, file) and not names_gone(table, file)
             return said and _is_there(table, file.path)
     return not any(registrable(table, snapshot, state).values())
 
@@ -33,7 +33,7 @@ def names_gone(table: Table, file: StatisticsFile) -> bool:
     return not all(present >= set(blob.fields) for blob in file.blobs)
 
 
-def is_said(table: Table, snapshot: Snapshot, state: State, file: StatisticsFile) -> bool:
+def matches_state(table: Table, snapshot: Snapshot, state: State, file: StatisticsFile) -> bool:
     """Whether a statistics file says what the state says, as far as the table's metadata tells."""
     stated = {
         blob.fields[0]: blob.properties.get(NDV)
