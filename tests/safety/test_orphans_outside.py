@@ -348,7 +348,7 @@ def test_no_more_than_a_share_of_each_folder_goes(site: Site) -> None:
     for number in range(4):
         site.stray(f"outside/data/{number}.parquet")
     careful = replace(OWN, orphans=replace(OWN.orphans, max_share=0.5))
-    with pytest.raises(UsageError, match=r"4 files of 7 in .*/outside/data would go"):
+    with pytest.raises(UsageError, match=r"4 files of 7 in .*/outside/data would be removed"):
         site.plan(careful)
     assert isinstance(site.plan(careful, forced=True), Plan)
 
