@@ -1,4 +1,4 @@
-"""Which statistics each engine finds: Spark takes the current snapshot's file, Trino the nearest ancestor's."""
+"""Which statistics engines find: Spark takes the current snapshot's file, Trino the nearest ancestor's."""
 
 from __future__ import annotations
 
