@@ -28,13 +28,13 @@ def refresh_rows(
         return None, DistributionSketches(), 0
     gone = _rows_gone(work)
     before = work.state.header.rows if work.state is not None else None
-    anew = work.state is None or not wants.are_collected_in(work.state)
+    from_scratch = work.state is None or not wants.are_collected_in(work.state)
     if before is not None and before.rows_gone + gone > STALE_SHARE * max(before.rows_seen, 1):
-        anew = True
-    files = _all_files(table, work) if anew else _new_files(work)
+        from_scratch = True
+    files = _all_files(table, work) if from_scratch else _new_files(work)
     only = readable_only(table, work.snapshot)
     collected = collect_rows(spark, table, work.snapshot.id, files, wants, store.io_properties, only)
-    if anew or work.state is None or before is None:
+    if from_scratch or work.state is None or before is None:
         return _index(wants, collected.rows, 0), collected, collected.rows
     known = DistributionSketches(dict(work.state.quantiles), dict(work.state.frequent), before.rows_seen)
     merged = known.merge(collected)

@@ -54,7 +54,7 @@ class Neighbours:
         self._folders: dict[str, frozenset[str]] = {}
         self._links: dict[str, tuple[str, ...]] = {}  # names that are links, and may lead anywhere
 
-    def anew(self) -> Neighbours:
+    def reloaded(self) -> Neighbours:
         """Return the same, to be loaded again, with the cache for metadata files that do not change."""
         neighbours = Neighbours(self._find, self._load, self._timer)
         neighbours._folders, neighbours._links = self._folders, self._links
