@@ -55,11 +55,11 @@ def _part(column: Column) -> str:
 
 
 def for_spark(rows: pa.Table) -> pa.Table:
-    """Return rows as Spark takes them: UUIDs as text, fixed lengths as any."""
+    """Return rows as Spark accepts them: UUIDs as text, fixed binary as binary."""
     for place, column in enumerate(rows.schema):
         if isinstance(column.type, pa.UuidType):
-            found = rows.column(place).combine_chunks().storage.to_pylist()
-            texts = [None if value is None else str(uuid.UUID(bytes=value)) for value in found]
+            values = rows.column(place).combine_chunks().storage.to_pylist()
+            texts = [None if value is None else str(uuid.UUID(bytes=value)) for value in values]
             rows = rows.set_column(place, column.name, pa.array(texts, pa.string()))
         elif pa.types.is_fixed_size_binary(column.type):
             rows = rows.set_column(place, column.name, rows.column(place).cast(pa.binary()))
