@@ -145,7 +145,7 @@ CASES: list[tuple[str, Predicate]] = [
     ("n = 5 -- why", Compare(N, Op.EQ, 5)),
     (
         "(n IS NULL) IS NULL",
-        Opaque("(n IS NULL) IS NULL", "only plain columns are asked whether they are null"),
+        Opaque("(n IS NULL) IS NULL", "only plain columns can be tested for null"),
     ),
     ("n = l", Opaque("n = l", "only a column and a literal are compared")),
     ("NOT n = l", Opaque("NOT (n = l)", "only a column and a literal are compared")),
@@ -155,8 +155,8 @@ CASES: list[tuple[str, Predicate]] = [
     ("n LIKE '5%'", Opaque("n LIKE '5%'", "LIKE takes a string column and a pattern")),
     ("n IN (SELECT 1)", Opaque("n IN (SELECT 1)", "subqueries are left to Spark")),
     ("n IN (1, l)", Opaque("n IN (1, l)", "IN takes a column and literals only")),
-    ("user IS NULL", Opaque("user IS NULL", "only plain columns are asked whether they are null")),
-    ("tags IS NOT NULL", Opaque("NOT (tags IS NULL)", "only plain columns are asked whether they are null")),
+    ("user IS NULL", Opaque("user IS NULL", "only plain columns can be tested for null")),
+    ("tags IS NOT NULL", Opaque("NOT (tags IS NULL)", "only plain columns can be tested for null")),
     ("map.k = 1", Opaque("map.k = 1", "what a map holds under a key is left to Spark")),
     ("tags[0] = 'x'", Opaque("tags[0] = 'x'", "only a column and a literal are compared")),
 ]

@@ -258,7 +258,7 @@ def _null(binder: _Binder, node: exp.Expression, negated: bool) -> Predicate:
         return null_test(column, negated=negated)
     if column is None and (literal := constant(node, binder.zone)) is not None:
         return ALWAYS if (literal.kind is Kind.NULL) is not negated else NEVER
-    raise Inexact("only plain columns are asked whether they are null")
+    raise Inexact("only plain columns can be tested for null")
 
 
 def _like(binder: _Binder, node: exp.Expression, negated: bool) -> Predicate:
