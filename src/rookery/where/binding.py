@@ -17,7 +17,7 @@ _SHOWN = 8  # columns that a hint lists
 
 
 class Inexact(Exception):  # noqa: N818 - no failure: the comparison stays with Spark
-    """A comparison that the form of predicates cannot hold; its reason ends up in an `Opaque`."""
+    """A comparison that predicates cannot represent; its reason is stored in an `Opaque`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -38,7 +38,7 @@ def null_test(field: Field, *, negated: bool = False) -> Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A column that holds columns: a struct, a list or a map; or what lies in a map under a key."""
+    """A column that contains columns: a struct, a list or a map; or the value of a map's key."""
 
     name: str
     kind: str
@@ -70,7 +70,7 @@ class Names:
         return _names(tuple(fields))
 
     def find(self, parts: Sequence[str], *, qualifiers: Collection[str] = (), at: str = "") -> Field | Group:
-        """Return the column that *parts* name; *at* says where in the text they stand."""
+        """Return the column that *parts* name; *at* is their position in the text."""
         for rest in (*_unqualified(parts, qualifiers), tuple(parts)):
             key = _folded(rest)
             if key in self._spellings:
@@ -78,13 +78,13 @@ class Names:
             for end in range(len(key) - 1, 0, -1):
                 if key[:end] in self._spellings:
                     self._sole(key[:end], rest, at)
-                    if (found := self._inside(key[:end], rest)) is not None:
-                        return found
+                    if (column := self._inside(key[:end], rest)) is not None:
+                        return column
                     break
         raise self._unknown(tuple(parts), at)
 
     def knows(self, first: str) -> bool:
-        """Whether a column of that name stands at the top of the table."""
+        """Whether there is a top-level column of that name."""
         return (first.lower(),) in self._spellings
 
     def _known(self, key: tuple[str, ...], parts: tuple[str, ...], at: str) -> Field | Group:
@@ -97,7 +97,7 @@ class Names:
         return leaves[0]
 
     def _inside(self, key: tuple[str, ...], parts: tuple[str, ...]) -> Group | None:
-        """What lies in a list or map, by a name the schema does not have: Spark looks keys up so."""
+        """A part of a list or map by a name that is not in the schema: Spark looks keys up so."""
         kind = self._kind(key)
         if kind == "map" and key not in self._leaves:
             return Group(_spelled(parts), "value of a map")
@@ -147,7 +147,7 @@ def _spelled(parts: Sequence[str]) -> str:
 
 
 def _unqualified(parts: Sequence[str], qualifiers: Collection[str]) -> list[tuple[str, ...]]:
-    """Spark takes the first parts of a name for the table's name, if that makes sense at all."""
+    """Spark reads the first parts of a name as the table's name, if possible."""
     known = {qualifier.lower() for qualifier in qualifiers}
     ends = range(len(parts) - 1, 0, -1)
     return [tuple(parts[end:]) for end in ends if ".".join(parts[:end]).lower() in known]

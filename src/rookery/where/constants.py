@@ -41,7 +41,7 @@ _Cast: TypeAlias = Callable[[Literal, exp.DataType, tzinfo], Literal | None]
 
 
 def constant(node: exp.Expression, zone: tzinfo) -> Literal | None:
-    """Return the literal that an expression stands for, or None if it is not constant.
+    """Return the literal that an expression evaluates to, or None if it is not constant.
 
     >>> from sqlglot import parse_one
     >>> sum_ = parse_one("DATE '1970-01-31' + INTERVAL 1 MONTH", read="spark")
@@ -101,15 +101,15 @@ def _cast(node: exp.Expression, zone: tzinfo) -> Literal | None:
     given = constant(inner, zone)
     if given is None or given.kind is Kind.NULL:
         return given
-    found = _converted(given, to, zone)
-    if found is None and node.args.get("safe") and isinstance(node, exp.TryCast):
+    converted = _converted(given, to, zone)
+    if converted is None and node.args.get("safe") and isinstance(node, exp.TryCast):
         return NULL
-    if found is None:
+    if converted is None:
         raise UsageError(
             f"'{given.value}' is no {to.sql(dialect='spark')}",
             hint="Spark would refuse this cast; correct the literal",
         )
-    return found
+    return converted
 
 
 def _converted(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
