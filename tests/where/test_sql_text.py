@@ -182,11 +182,11 @@ REFUSED = [
     ("tags = 'x'", "column 'tags' is a list, which cannot be compared at column 1"),
     (
         "tags.element = 'x'",
-        "column 'tags.element' lies in a list or map, where a row has any number of values at column 1",
+        "column 'tags.element' is in a list or map, where a row has any number of values at column 1",
     ),
     (
         "map.key IS NULL",
-        "column 'map.key' lies in a list or map, where a row has any number of values at column 1",
+        "column 'map.key' is in a list or map, where a row has any number of values at column 1",
     ),
     (
         "s = 5",
@@ -211,8 +211,8 @@ REFUSED = [
     ("n = 1 ORDER BY n", "the predicate cannot be read at line 1, column 7: unexpected 'ORDER BY'"),
     ("DROP TABLE t", "'DROP TABLE t' is not a predicate"),
     ("n IN ()", "IN has an empty list"),
-    (r"s LIKE 'a\\b'", r"LIKE pattern 'a\b': the escape character stands before 'b'"),
-    ("s LIKE 'a/' ESCAPE '/'", "LIKE pattern 'a/': the escape character stands before nothing"),
+    (r"s LIKE 'a\\b'", r"LIKE pattern 'a\b': the escape character is before 'b'"),
+    ("s LIKE 'a/' ESCAPE '/'", "LIKE pattern 'a/': the escape character is before nothing"),
     ("(" * 10_000 + "n = 1" + ")" * 10_000, "the predicate is nested too deeply"),
 ]
 

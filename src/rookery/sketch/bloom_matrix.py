@@ -153,10 +153,10 @@ class BloomMatrix:
     @classmethod
     def merge(cls, matrices: Iterable[BloomMatrix]) -> list[Self]:
         """Join matrices of one group side by side where blocks and rate are equal."""
-        alike: dict[tuple[int, float], list[BloomMatrix]] = defaultdict(list)
+        by_shape: dict[tuple[int, float], list[BloomMatrix]] = defaultdict(list)
         for matrix in matrices:
-            alike[matrix.blocks, matrix.fpp].append(matrix)
-        return [cls._joined(alike[key]) for key in sorted(alike)]
+            by_shape[matrix.blocks, matrix.fpp].append(matrix)
+        return [cls._joined(by_shape[key]) for key in sorted(by_shape)]
 
     @classmethod
     def _joined(cls, parts: list[BloomMatrix]) -> Self:

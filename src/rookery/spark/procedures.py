@@ -46,9 +46,9 @@ def row_session(spark: SparkSession, types: Set[str]) -> SparkSession:
     if "variant" not in types:
         return spark
     session: Any = spark
-    alike = type(spark)(spark.sparkContext, session._jsparkSession.cloneSession())
-    alike.conf.set("spark.sql.iceberg.vectorization.enabled", "false")
-    return alike
+    cloned = type(spark)(spark.sparkContext, session._jsparkSession.cloneSession())
+    cloned.conf.set("spark.sql.iceberg.vectorization.enabled", "false")
+    return cloned
 
 
 _EXPIRED = {

@@ -91,7 +91,7 @@ class Names:
         self._sole(key, parts, at)
         leaves = self._leaves.get(key, [])
         if not leaves:
-            return Group(_spelled(parts), self._kind(key))
+            return Group(_dotted(parts), self._kind(key))
         if leaves[0].repeated:
             raise _in_container(parts, at)
         return leaves[0]
@@ -100,9 +100,9 @@ class Names:
         """A part of a list or map by a name that is not in the schema: Spark looks keys up so."""
         kind = self._kind(key)
         if kind == "map" and key not in self._leaves:
-            return Group(_spelled(parts), "value of a map")
+            return Group(_dotted(parts), "value of a map")
         if kind == "list" and key not in self._leaves:
-            return Group(_spelled(parts), "list")
+            return Group(_dotted(parts), "list")
         return None
 
     def _kind(self, key: tuple[str, ...]) -> str:
@@ -119,18 +119,18 @@ class Names:
             spellings = sorted(self._spellings[key[:end]])
             if len(spellings) > 1 or len(self._leaves.get(key[:end], ())) > 1:
                 raise UsageError(
-                    f"column '{_spelled(parts)}' is ambiguous{at}",
-                    hint=f"it might be {', '.join(map(_spelled, spellings))}: names do not differ by case",
+                    f"column '{_dotted(parts)}' is ambiguous{at}",
+                    hint=f"it might be {', '.join(map(_dotted, spellings))}: names do not differ by case",
                 )
 
     def _unknown(self, parts: tuple[str, ...], at: str) -> UsageError:
         known = {".".join(key): leaves[0] for key, leaves in self._leaves.items() if not leaves[0].repeated}
         close = difflib.get_close_matches(".".join(_folded(parts)), known, n=3, cutoff=0.6)
-        names = [_spelled(known[name].parts) for name in close or list(known)[:_SHOWN]]
+        names = [_dotted(known[name].parts) for name in close or list(known)[:_SHOWN]]
         hint = f"did you mean {' or '.join(names)}?" if close else f"columns are {', '.join(names)}"
         if not close and len(known) > _SHOWN:
             hint += ", …"
-        return UsageError(f"no column '{_spelled(parts)}'{at}", hint=hint)
+        return UsageError(f"no column '{_dotted(parts)}'{at}", hint=hint)
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +142,7 @@ def _folded(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.lower() for part in parts)
 
 
-def _spelled(parts: Sequence[str]) -> str:
+def _dotted(parts: Sequence[str]) -> str:
     return ".".join(map(quote_part, parts))
 
 
@@ -155,7 +155,7 @@ def _unqualified(parts: Sequence[str], qualifiers: Collection[str]) -> list[tupl
 
 def _in_container(parts: Sequence[str], at: str) -> UsageError:
     return UsageError(
-        f"column '{_spelled(parts)}' lies in a list or map, where a row has any number of values{at}",
+        f"column '{_dotted(parts)}' is in a list or map, where a row has any number of values{at}",
         hint="name a column outside of lists and maps, or use exists() or array_contains()",
     )
 

@@ -155,7 +155,7 @@ def _check_rounded_once(value: float, given: Literal) -> None:
     """Spark rounds text and decimals to 32 bits at once, which differs where 64 bits end halfway."""
     bits = struct.unpack("<Q", struct.pack("<d", value))[0]
     if given.kind is not Kind.DOUBLE and (bits & 0x1FFFFFFF == 0x10000000 or 0 < abs(value) < 2.0**-126):
-        raise Inexact("the number lies halfway between two floats")
+        raise Inexact("the number is halfway between two floats")
 
 
 def _to_decimal(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:

@@ -256,7 +256,7 @@ def _check_width(field: Field, literals: Sequence[Literal]) -> None:
         _, figures, exponent = Decimal(literal.value).as_tuple()
         assert isinstance(exponent, int)
         scales.append(max(-exponent, 0))
-        # Spark takes a whole number for a decimal of 20 digits at most, depending on where it stands.
+        # Spark treats a whole number as a decimal of 20 digits at most, depending on its position.
         digits.append(max(len(figures) + exponent, 20 if literal.kind is Kind.INTEGER else 0))
     if max(digits) + max(scales) > _MOST_DIGITS:
         raise Inexact(f"Spark rounds, as both sides do not fit a decimal of {_MOST_DIGITS} digits")

@@ -42,9 +42,7 @@ def parse_expression(text: str) -> exp.Expression:
         )
     statement = statements[0]
     if isinstance(statement, exp.Query) or not isinstance(statement, exp.Condition):
-        raise UsageError(
-            f"'{text[:60]}' is not a predicate", hint="give only the condition, as it stands after WHERE"
-        )
+        raise UsageError(f"'{text[:60]}' is not a predicate", hint="give only the condition, as after WHERE")
     with_depth(lambda: check_chains(statement))
     return statement
 
@@ -154,7 +152,7 @@ def _unparsable(text: str, error: SqlglotError) -> UsageError:
         line, column, what = *line_column(text, quote), f"{text[quote]} is not closed"
     return UsageError(
         f"the predicate cannot be read at line {line}, column {column}: {what}",
-        hint="write a condition in Spark SQL, as it stands after WHERE; strings are in 'quotes'",
+        hint="write a condition in Spark SQL, as after WHERE; strings are in 'quotes'",
     )
 
 

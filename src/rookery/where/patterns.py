@@ -78,8 +78,8 @@ def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
             if escaped not in ("%", "_", escape):
                 after = f"'{escaped}'" if escaped else "nothing"
                 raise UsageError(
-                    f"LIKE pattern '{pattern}': the escape character stands before {after}",
-                    hint=f"it may stand before %, _ and itself; write {escape * 2} for a {escape}",
+                    f"LIKE pattern '{pattern}': the escape character is before {after}",
+                    hint=f"it may be before %, _ and itself; write {escape * 2} for a {escape}",
                 )
             pieces.append((escaped, True))
         elif letter == "%":

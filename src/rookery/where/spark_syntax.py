@@ -217,7 +217,7 @@ def _hint(tokens: Sequence[Token], place: int, text: str) -> Refusal | None:
     if "/*+" not in between:
         return None
     start = tokens[place].end + 1 + between.index("/*+")
-    return Refusal("a hint cannot stand in a predicate", start, "remove it, or write a comment as /* … */")
+    return Refusal("a hint is not allowed in a predicate", start, "remove it, or write a comment as /* … */")
 
 
 CHECKS: tuple[_Check, ...] = (_comma, _null_test, _operator, _literal, _function, _cast_type, _hint)

@@ -284,9 +284,9 @@ def policy_from(values: Mapping[str, Any]) -> Policy:
         values["compaction.columns"] = ()
     top: dict[str, Any] = {}
     for section in SECTIONS:
-        mine = {each.path[1]: values[each.key] for each in SETTINGS if each.section == section}
+        in_section = {each.path[1]: values[each.key] for each in SETTINGS if each.section == section}
         name = section.replace("-", "_")
-        top[name] = replace(getattr(DEFAULT, name), **mine)
+        top[name] = replace(getattr(DEFAULT, name), **in_section)
     return replace(DEFAULT, **top, **{BY_KEY[key].path[0]: values[key] for key in ALONE})
 
 

@@ -100,7 +100,7 @@ class Leases:
         held = self.row(key)
         now = self.now()
         holder = uuid.uuid4().hex
-        mine = {
+        lease_row = {
             "holder": holder,
             "host": machine(),
             "pid": os.getpid(),
@@ -109,8 +109,8 @@ class Leases:
         }
         gone = held.holder if held is not None and is_gone(held.host, held.pid) else ""
         free = or_(LEASES.c.expires <= now, LEASES.c.holder == gone)
-        if not self._changes(update(LEASES).where(LEASES.c.table_key == key, free).values(mine)):
-            self._insert(key, mine)
+        if not self._changes(update(LEASES).where(LEASES.c.table_key == key, free).values(lease_row)):
+            self._insert(key, lease_row)
         return Lease(self, key, holder, local + self.ttl)
 
     def _insert(self, key: str, values: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ LOOPBACK = "127.0.0.1"
 _TABLE = ("catalog", "namespace", "table")
 _EDGES = (0.2, 0.4, 0.6, 0.8)  # of health; a bucket begins at its lower edge
 _BUCKETS = ("0-0.2", "0.2-0.4", "0.4-0.6", "0.6-0.8", "0.8-1")
-_PATIENCE = 10.0  # seconds for a request to be said
+_REQUEST_TIMEOUT = 10.0  # seconds for a request to be received
 
 
 def render(
@@ -220,7 +220,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version = "rookery"
     sys_version = ""
-    timeout = _PATIENCE
+    timeout = _REQUEST_TIMEOUT
 
     def do_GET(self) -> None:
         """Respond to one of the two paths."""

@@ -38,12 +38,12 @@ def depth(survey: Survey, field: Field) -> float | None:
     if not len(groups):
         return None
     wide = lower < upper
-    mendable = np.unique(np.stack([groups, lower, upper], axis=1)[wide], axis=0)
-    if not len(mendable):
+    sortable = np.unique(np.stack([groups, lower, upper], axis=1)[wide], axis=0)
+    if not len(sortable):
         return 1.0
     # Between two ranks is a gap; a file covers the gaps from its first rank to its last.
-    width = int(mendable[:, 2].max()) + 1
-    starts = np.sort(mendable[:, 0] * width + mendable[:, 1])
-    ends = np.sort(mendable[:, 0] * width + mendable[:, 2])
+    width = int(sortable[:, 2].max()) + 1
+    starts = np.sort(sortable[:, 0] * width + sortable[:, 1])
+    ends = np.sort(sortable[:, 0] * width + sortable[:, 2])
     covering = np.searchsorted(starts, starts, "right") - np.searchsorted(ends, starts, "right")
     return float(covering.mean())

@@ -42,17 +42,17 @@ class ForeignType(PrimitiveType):
     # A name, or the JSON text of an object; in a tuple, as PyIceberg treats every text as the name of a type.
     root: tuple[str] = Field()
 
-    def __init__(self, spelled: str) -> None:
-        super().__init__(root=(spelled,))
+    def __init__(self, text: str) -> None:
+        super().__init__(root=(text,))
 
     @model_serializer
     def _as_it_was_read(self) -> Any:
-        (spelled,) = self.root
-        return json.loads(spelled) if spelled.startswith("{") else spelled
+        (text,) = self.root
+        return json.loads(text) if text.startswith("{") else text
 
     def __str__(self) -> str:
-        (spelled,) = self.root
-        return f"{spelled}(?)" if spelled in _BARE else spelled  # never the name of a type that is known
+        (text,) = self.root
+        return f"{text}(?)" if text in _BARE else text  # never the name of a type that is known
 
     def __repr__(self) -> str:
         return f"ForeignType({self.root[0]!r})"
@@ -72,13 +72,13 @@ def _(_: ForeignType, value: str) -> Any:
     return json.loads(value)
 
 
-def is_known(spelled: str) -> bool:
+def is_known(text: str) -> bool:
     """Whether a type is one that PyIceberg reads, and writes as it was.
 
     >>> [is_known(name) for name in ("long", "decimal(9,2)", "variant", "decimal(9, 2) unsigned")]
     [True, True, False, False]
     """
-    return spelled == "unknown" or (base_type(spelled) in SKETCHED and spelled not in _BARE)
+    return text == "unknown" or (base_type(text) in SKETCHED and text not in _BARE)
 
 
 def carried(kind: Any) -> Any:
