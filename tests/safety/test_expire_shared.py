@@ -37,7 +37,7 @@ def test_a_file_that_stays_by_another_name_does_not_expire(place: Place) -> None
     place.insert(name, 10)
     report = place.maintain(name, EXPIRE, BRISK)
     assert report.outcome is Outcome.FAILED
-    assert "by another name" in (report.error or "")
+    assert "under another name" in (report.error or "")
 
 
 @pytest.mark.parametrize("by", ["registered", "added"])
@@ -205,5 +205,5 @@ def test_a_fork_that_cannot_be_asked(place: Place, tmp_path: Path) -> None:
         place.spark.sql(f"INSERT OVERWRITE {name} VALUES ({number})")
     report = place.maintain(name, EXPIRE, BRISK)
     assert report.outcome is Outcome.FAILED, report
-    assert "cannot be asked what it needs" in (report.error or "")
+    assert "cannot be read in full" in (report.error or "")
     assert place.maintain(name, EXPIRE, BRISK, forced=True).outcome is Outcome.DONE

@@ -242,7 +242,7 @@ def test_a_folder_above_the_own_one(site: Site) -> None:
     site.stray("other/people/precious.parquet")
     found = site.plan(forced=True)
     assert isinstance(found, Idle)
-    assert "itself lies there" in found.why
+    assert "itself is there" in found.why
 
 
 def test_a_table_that_cannot_be_loaded(site: Site) -> None:
@@ -252,7 +252,7 @@ def test_a_table_that_cannot_be_loaded(site: Site) -> None:
     site.stray()
     found = site.plan(forced=True)
     assert isinstance(found, Idle)
-    assert "another table of the catalog cannot be asked" in found.why
+    assert "another table of the catalog cannot be read" in found.why
 
 
 def test_a_fork_in_another_catalog(site: Site) -> None:
@@ -349,7 +349,7 @@ def test_no_more_than_a_share_of_each_folder_goes(site: Site) -> None:
     for number in range(4):
         site.stray(f"outside/data/{number}.parquet")
     careful = replace(OWN, orphans=replace(OWN.orphans, max_share=0.5))
-    with pytest.raises(UsageError, match=r"4 files of 7 in .*/outside/data would go"):
+    with pytest.raises(UsageError, match=r"4 files of 7 in .*/outside/data would be removed"):
         site.plan(careful)
     assert isinstance(site.plan(careful, forced=True), Plan)
 

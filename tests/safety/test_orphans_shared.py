@@ -106,7 +106,7 @@ def test_a_name_that_leads_nowhere_any_more_is_refused(place: Place) -> None:
     subject = subject_of(place.lake, name, place.spark, POLICY, forced=True)
     report = by_step(maintain_table(subject, only=[REMOVE]))[REMOVE]
     assert report.outcome is Outcome.FAILED
-    assert "by another name" in (report.error or "")
+    assert "under another name" in (report.error or "")
     assert all(path.exists() for path in files)
 
 

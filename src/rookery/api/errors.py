@@ -1,4 +1,4 @@
-"""Whatever went wrong, as an error of Rookery's: one line and a hint, without secrets."""
+"""Any error as one of Rookery's: one line and a hint, without secrets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["as_rookery", "hide_secrets"]
 
 
 def hide_secrets(text: str, words: Sequence[str]) -> str:
-    """Hide what is secret in the words of a command, and in the catalogs that are configured."""
+    """Hide secrets of a command's arguments, and of the configured catalogs."""
     try:
         catalogs = list(configured().values())
-    except RookeryError:  # which may be what the text tells of
+    except RookeryError:  # which may be the error in the text
         catalogs = []
     for properties in catalogs:
         text = redact(text, properties)

@@ -18,7 +18,7 @@ from rookery.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class IndexView:
-    """An index as it stands: on what, and how much of the table it covers."""
+    """The status of an index: its column, and how much of the table it covers."""
 
     kind: str
     column: str
@@ -29,7 +29,7 @@ class IndexView:
 
     @property
     def built(self) -> str:
-        """How far it is built, in words."""
+        """How far it is built, as text."""
         if not self.known:
             return "of a kind that this version does not know: kept, but not used"
         if self.files_covered >= self.files:
@@ -88,7 +88,7 @@ def add_index(table: Table, store: Store, kind: str, column: str, fpp: float | N
 
 
 def drop_index(table: Table, store: Store, kind: str, column: str) -> IndexReport:
-    """Take an index back; what was built of it goes with its segments."""
+    """Drop an index; its data is deleted with its segments."""
     undeclare(table, store, kind, column)
     return list_indexes(table, store)
 
@@ -99,8 +99,8 @@ def _covered(state: State | None, live: Live | None, index: Index) -> int:
         return 0
     having = [number for number, entry in enumerate(state.header.segments) if index in entry.indexes]
     carried = state.files.take(pa.array(live.carried))
-    mine = carried.filter(pc.is_in(carried["segment"], pa.array(having, pa.int32())))
-    return len(pc.unique(mine["key"]))
+    covered = carried.filter(pc.is_in(carried["segment"], pa.array(having, pa.int32())))
+    return len(pc.unique(covered["key"]))
 
 
 def index_kinds() -> list[tuple[str, str, float | None]]:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from rookery.api.status import StatusReport
     from rookery.tables.iceberg import IcebergTable
 
-ALL = "*"  # the pattern that means every table
+ALL = "*"  # the pattern that matches every table
 
 
 class Lake:
-    """What `connect` returns. Opening the catalog waits until it is needed."""
+    """The result of `connect`. The catalog is opened at first use."""
 
     def __init__(self, config: CatalogConfig) -> None:
         self.config = config
@@ -41,7 +41,7 @@ class Lake:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The catalog's properties; they may hold secrets."""
+        """The catalog's properties; they may contain secrets."""
         return self.config.properties
 
     @cached_property
@@ -76,15 +76,15 @@ class Lake:
         if not is_pattern(pattern):
             return [self.table_name(pattern)]
         pattern = pattern.removeprefix(f"{self.name}.")
-        found = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
-        if not found and pattern == "*":
+        matching = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
+        if not matching and pattern == "*":
             raise UsageError(f"{self.name} has no tables", hint="create one, or check --catalog")
-        if not found:
+        if not matching:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
-        return sorted(found, key=str)
+        return sorted(matching, key=str)
 
     def neighbours(self) -> Neighbours:
-        """Return the tables of the catalog as those see them that delete files beside them."""
+        """Return the tables of the catalog, for checks before files are deleted."""
 
         def load(name: TableName) -> IcebergTable | None:
             try:
@@ -107,7 +107,7 @@ class Lake:
             yield from self._namespaces(tuple(namespace))
 
     def answers(self) -> bool:
-        """Whether the catalog can be asked."""
+        """Whether the catalog answers."""
         try:
             with self._reaching():
                 self.catalog.list_namespaces()
@@ -121,7 +121,7 @@ class Lake:
             yield
         except RookeryError:
             raise
-        except Exception as error:  # every kind of catalog raises what its client raises
+        except Exception as error:  # every catalog client raises its own errors
             raise CatalogError(
                 f"catalog '{self.name}' does not answer: {reason_of(error, self.properties)}",
                 hint="check its uri and that the server runs; `rookery doctor` gives details",
@@ -138,13 +138,13 @@ class Lake:
         return session(self.config, master=master, conf=conf)
 
     def status(self, *patterns: str, **options: Any) -> StatusReport:
-        """Return how tables stand, all or those that patterns name; see `rookery.api.status.status`."""
+        """Return the status of tables, all or those that patterns match; see `rookery.api.status.status`."""
         from rookery.api.status import status  # which imports this module
 
         return status(self, patterns, **options)
 
     def maintain(self, *patterns: str, **options: Any) -> MaintainReport:
-        """Do to tables what their policies want; see `rookery.api.maintain.maintain`."""
+        """Maintain tables by their policies; see `rookery.api.maintain.maintain`."""
         from rookery.api.maintain import maintain  # which imports this module
 
         return maintain(self, patterns, **options)
@@ -154,7 +154,7 @@ class Lake:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text means all tables whose names match, and not one of that name."""
+    """Whether a text is a pattern of names, and not the name of one table."""
     return any(sign in text for sign in "*?[")
 
 

@@ -1,4 +1,4 @@
-"""`maintain`: what policies want done to tables, planned or done."""
+"""`maintain`: maintenance of tables by their policies, planned or run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEADER = ("step", "outcome", "why", "files", "bytes", "before → after", "seco
 
 @dataclass(frozen=True, slots=True)
 class MaintainReport(Report):
-    """What became of each table."""
+    """The report of each table."""
 
     tables: tuple[TableRun, ...]
     dry_run: bool = False
@@ -107,18 +107,18 @@ def maintain(
     catalog_timeout: float = CATALOG_TIMEOUT,
     trash: str | None = None,
     clock: Callable[[], float] = time.time,
-    tell: Tell = lambda said: None,
+    tell: Tell = lambda message: None,
 ) -> MaintainReport:
-    """Do to the tables that patterns name what their policies want; with *dry_run*, say what that would be.
+    """Maintain the tables that patterns match by their policies; with *dry_run*, only plan.
 
-    Policies are read, and what they ask for is refused where it must be, before anything is done. What fails
-    for one table does not keep the others waiting. A dry run starts no Spark, and leaves no record.
+    Policies are read, and refused where they are unsafe, before anything is done. A failure
+    of one table does not stop the others. A dry run starts no Spark, and leaves no record.
     """
     lake = lake or connect()
     steps_named(only)
     options = RunOptions(tuple(only), forced=yes, trash=_trash(trash) if trash is not None else None)
     policies = find_policies(policy)
-    neighbours = lake.neighbours()  # asked once, by the first table that has something to delete
+    neighbours = lake.neighbours()  # loaded once, by the first table that has something to delete
     tables = LakeTables(
         lake,
         SharedSession(partial(lake.spark, master=master, conf=conf)),
@@ -127,14 +127,14 @@ def maintain(
         clock,
         options,
     )
-    found = _found(lake, patterns or (ALL,), tables, policies, keep=dry_run)
-    for table in found:
+    candidates = _found(lake, patterns or (ALL,), tables, policies, keep=dry_run)
+    for table in candidates:
         if table.policy is not None:
             refuse(table.policy, forced=yes)
     with ExitStack() as stack:
         runner = None if dry_run else stack.enter_context(_runner(lake, tables, history))
         runs = []
-        for table in found:
+        for table in candidates:
             tell(str(table.name))
             runs.append(_maintained(table, tables, runner))
         return MaintainReport(tuple(runs), dry_run)
@@ -148,7 +148,7 @@ def _runner(lake: Lake, tables: LakeTables, history: str | None) -> Iterator[Tab
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A table to maintain, and what it is leased by; without a policy, why it has none."""
+    """A table to maintain, and the key of its lease; without a policy, why it has none."""
 
     name: TableName
     policy: Policy | None = None
@@ -160,22 +160,22 @@ class _Found:
 def _found(
     lake: Lake, patterns: Sequence[str], tables: LakeTables, policies: PolicySet, *, keep: bool
 ) -> list[_Found]:
-    """Return the tables that patterns name; one that a pattern happens upon may be broken, or gone by now.
+    """Return the tables that patterns name; one that a pattern matches may be broken, or dropped meanwhile.
 
     With *keep*, they are returned as they were loaded.
     """
     named = tables.retry(lambda: {name: pattern for pattern in patterns for name in lake.find(pattern)})
     check_catalog(lake, named)
-    found = []
+    candidates = []
     for name, pattern in named.items():
         try:
             opened = tables.retry(partial(tables.open, name, policies))
-            found.append(_Found(name, opened.policy, opened.key, opened=opened if keep else None))
+            candidates.append(_Found(name, opened.policy, opened.key, opened=opened if keep else None))
         except RookeryError as error:
             if not is_pattern(pattern) and (len(named) == 1 or isinstance(error, UsageError)):
-                raise  # a name that is wrong is better said before anything is done
-            found.append(_Found(name, error=_said(error)))
-    return found
+                raise  # report a wrong name before anything is done
+            candidates.append(_Found(name, error=_message(error)))
+    return candidates
 
 
 def _maintained(table: _Found, tables: LakeTables, runner: TableRunner | None) -> TableRun:
@@ -187,10 +187,10 @@ def _maintained(table: _Found, tables: LakeTables, runner: TableRunner | None) -
             return tables.plan(table.opened)
         with runner.leased(table.name, table.key) as run:
             return run(Wanted(table.policy, ASKED_FOR))
-    except Exception as error:  # noqa: BLE001  # what is wrong with one table does not stop the next
-        meant = as_rookery(error, f"maintenance of {table.name}")
-        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=_said(meant))
+    except Exception as error:  # noqa: BLE001  # an error of one table does not stop the next
+        wrapped = as_rookery(error, f"maintenance of {table.name}")
+        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=_message(wrapped))
 
 
-def _said(error: RookeryError) -> str:
+def _message(error: RookeryError) -> str:
     return one_line(error.message if error.hint is None else f"{error.message} ({error.hint})")

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class SharedSession:
-    """A Spark session that is started by the first call, and again if it has died or was stopped since."""
+    """A Spark session that is started by the first call, and again if it has ended since."""
 
     def __init__(self, start: Callable[[], SparkSession]) -> None:
         self._start = start
@@ -43,7 +43,7 @@ class SharedSession:
 
     @property
     def answers(self) -> bool:
-        """Whether Spark answers; false only if it has been started, and died or was stopped since."""
+        """Whether Spark answers; false only if it was started and has ended since."""
         if self._session is None:
             return True
         from rookery.spark.live import check_session  # where a session is, pyspark is

@@ -1,4 +1,4 @@
-"""Which files a person means by `region=EU,day=2024-05-01`."""
+"""Selecting files by partition values, as in `region=EU,day=2024-05-01`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Shower = Callable[[Any], str | None]  # None for null
 
 
 def partition_test(table: Table, text: str) -> Callable[[pa.Table], NDArray[np.bool_]]:
-    """Return a test for zone maps: the files whose partition has these values, in whatever spec."""
+    """Return a test for zone maps: the files whose partition has these values, in any spec."""
     wanted = _parse(text)
     # A spec may partition by a column that has been dropped.
     types = table.column_types
@@ -73,7 +73,7 @@ def _shower(field: PartitionField, types: Mapping[int, str]) -> Shower | None:
 
 
 def _written(kind: str, value: Any) -> str:
-    """A value of a column, from the form that partitions keep it in.
+    """A value of a column, from its form in partitions.
 
     >>> _written("decimal(9, 2)", -1205), _written("date", 19844)
     ('-12.05', '2024-05-01')
@@ -93,8 +93,8 @@ def _matches(
     row: tuple[int, str], fields: list[tuple[str, Shower | None]], wanted: dict[str, str | None]
 ) -> bool:
     values = zip(fields, json.loads(row[1]), strict=True)
-    found = {name: show(value) for (name, show), value in values if show is not None}
-    return all(name in found and found[name] == value for name, value in wanted.items())
+    shown_values = {name: show(value) for (name, show), value in values if show is not None}
+    return all(name in shown_values and shown_values[name] == value for name, value in wanted.items())
 
 
 def _parse(text: str) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""`watch`: tables of a lake kept within their policies, once or for as long as it is let."""
+"""`watch`: keeps tables of a lake within their policies, once or until stopped."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, slots=True)
 class WatchReport(Report):
-    """What became of the tables that were looked at once."""
+    """The results of one evaluation of the tables."""
 
     tables: tuple[TableResult, ...]
     error: str | None = None  # the catalog could not be reached
-    signal: int | None = None  # that told it to stop
+    signal: int | None = None  # that stopped it
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
@@ -74,7 +74,7 @@ class WatchReport(Report):
         if self.error is not None:
             return [Sheet("no table was checked", notes=(self.error,))]
         counts = Counter(table.verdict for table in self.tables)
-        said = ", ".join(f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict])
+        summary = ", ".join(f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict])
         rows = tuple(
             (
                 table.table,
@@ -89,13 +89,16 @@ class WatchReport(Report):
         header = ("table", "result", "took", "why", "left") if rows else ()
         return [
             Sheet(
-                f"{counted(len(self.tables), 'table')}: {said or 'none'}", header, rows, right=frozenset({2})
+                f"{counted(len(self.tables), 'table')}: {summary or 'none'}",
+                header,
+                rows,
+                right=frozenset({2}),
             )
         ]
 
 
 class LakeSite:
-    """A lake as a watcher sees it. Spark is started when the first table is due, and shared by all."""
+    """A lake for a watcher. Spark is started when the first table is due, and shared by all."""
 
     def __init__(
         self,
@@ -111,12 +114,12 @@ class LakeSite:
         self._patterns = tuple(patterns)
         self._policy = policy
         self._policies = find_policies(policy)
-        self._said: str | None = None  # of a policy file that turned bad
+        self._last_error: str | None = None  # of a policy file that turned bad
         self._spark = SharedSession(spark or lake.spark)
         self._tables = LakeTables(
             lake,
             self._spark,
-            lake.neighbours().anew,  # several runs at once, and of days between them
+            lake.neighbours().reloaded,  # loaded again for each run, as runs may be days apart
             retry or CatalogRetry(lake.answers),
             clock,
         )
@@ -127,20 +130,20 @@ class LakeSite:
         return self._policies
 
     def prepare(self) -> None:
-        """Read the policies again; while the file is bad, the last good ones hold."""
+        """Read the policies again; while the file is invalid, the last valid ones apply."""
         try:
-            found = find_policies(self._policy)
+            policies = find_policies(self._policy)
         except RookeryError as error:
-            if str(error) != self._said:
-                log.error("%s; the policies from before hold", error)
-            self._said = str(error)
+            if str(error) != self._last_error:
+                log.error("%s; the earlier policies still apply", error)
+            self._last_error = str(error)
             return
-        if found != self._policies:
+        if policies != self._policies:
             log.info("policies were read again")
-        self._said, self._policies = None, found
+        self._last_error, self._policies = None, policies
 
     def check(self) -> None:
-        """Refuse a pattern that means nothing now, and names of other catalogs."""
+        """Refuse a pattern that matches nothing now, and names of other catalogs."""
         for pattern in self._patterns:
             names = self._lake.find(pattern)
             check_catalog(self._lake, names)
@@ -150,16 +153,16 @@ class LakeSite:
 
     def find(self) -> Sequence[TableName]:
         """Return the tables that the patterns name, each once."""
-        found: dict[TableName, None] = {}
+        names: dict[TableName, None] = {}
         for pattern in self._patterns or (ALL,):
             try:
-                found |= dict.fromkeys(self._lake.find(pattern))
-            except UsageError as error:  # they were there before, or there is no table yet
+                names |= dict.fromkeys(self._lake.find(pattern))
+            except UsageError as error:  # the tables were dropped, or there is none yet
                 log.info("%s", error)
-        return list(found)
+        return list(names)
 
     def answers(self) -> bool:
-        """Whether the catalog can be asked."""
+        """Whether the catalog answers."""
         return self._lake.answers()
 
     def look(self, name: TableName) -> Observed:
@@ -168,7 +171,7 @@ class LakeSite:
         try:
             status = table_status(opened.table, opened.store, opened.policy, now=self._tables.clock())
         except Exception:
-            self._tables.open(name, self._policies)  # says so if the table went while it was looked at
+            self._tables.open(name, self._policies)  # raises if the table was dropped meanwhile
             raise
         return Observed(name, opened.key, opened.policy, status)
 
@@ -178,7 +181,7 @@ class LakeSite:
 
     @property
     def has_spark(self) -> bool:
-        """Whether Spark answers; false only if it has been started, and died or was stopped since."""
+        """Whether Spark answers; false only if it was started and has ended since."""
         return self._spark.answers
 
 
@@ -195,7 +198,7 @@ def watch(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> WatchReport:
-    """Keep tables within their policies: once, or until a signal says to stop."""
+    """Keep tables within their policies: once, or until stopped by a signal."""
     pace = pace or Pace()
     start = partial(lake.spark, master=master, conf=conf)
     stopped = threading.Event()
@@ -233,7 +236,7 @@ def _watched(watcher: Watcher, site: LakeSite, once: bool) -> WatchReport:
 
 
 def _scraped(watcher: Watcher, history: History) -> Callable[[], str]:
-    """What a scrape is answered with; while the history cannot be read, counts stay as they were."""
+    """The response to a scrape; while the history cannot be read, counts stay as they were."""
     last = Tally()
 
     def text() -> str:
@@ -249,10 +252,10 @@ def _scraped(watcher: Watcher, history: History) -> Callable[[], str]:
 
 @contextmanager
 def _signals(watcher: Watcher, stopped: threading.Event) -> Iterator[list[int]]:
-    """Let the first signal stop the watcher, and a second one do what it did before; give what came."""
+    """Let the first signal stop the watcher, and restore handlers for a second; yield those received."""
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield received  # only the main thread may; whoever runs us in another calls for a stop in another way
+        yield received  # only the main thread may set handlers; in other threads, call `stop`
         return
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 

@@ -1,4 +1,4 @@
-"""What people say for WHERE: SQL text, a PyIceberg expression, or nothing."""
+"""The forms of a predicate: SQL text, a PyIceberg expression, or nothing."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def analyze(
 ) -> None:
     """Bring the statistics of tables up to date, reading only the files that are new.
 
-    The number of distinct values of every column, nested ones too, is kept beside the table and registered
-    with it, so that Spark and Trino plan with it. Names of columns may be given with commas, and stand for
+    The number of distinct values of every column, nested ones too, is stored beside the table and registered
+    with it, so that Spark and Trino plan with it. Names of columns may be given with commas, and select
     all columns below them.
     """
     from rookery.api.errors import as_rookery  # brings PyIceberg
@@ -108,13 +108,13 @@ def analyze(
                     lake=lake,
                     progress=progress,
                 )
-            except Exception as error:  # what is wrong with one table does not stop the next
+            except Exception as error:  # an error of one table does not stop the next
                 never_started = isinstance(error, MachineError) and not spark.cache_info().currsize
                 if len(names) == 1 or never_started:
                     raise
-                said = as_rookery(error, f"analyze of {name}").message
-                failed.append(f"{name}: {said}")
-                say(f"[bold red]error:[/] {plain(f'{name}: {said}')}")
+                message = as_rookery(error, f"analyze of {name}").message
+                failed.append(f"{name}: {message}")
+                say(f"[bold red]error:[/] {plain(f'{name}: {message}')}")
                 continue
         done.append(report)
     show(done[0] if len(names) == 1 else ManyReports(tuple(done), tuple(failed)), settings)
@@ -128,10 +128,10 @@ def stats(
     ] = None,
     snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
 ) -> None:
-    """Show what is known of each column: distinct values with their certainty, nulls, least and greatest.
+    """Show the statistics of each column: distinct values with their certainty, nulls, least and greatest.
 
-    Reads metadata only, and starts no Spark. A least or greatest value behind ≥ or ≤ is a bound that need not
-    occur itself; NaN is neither. What is not known is not shown, and the reason stands below.
+    Reads metadata only, and starts no Spark. A least or greatest value after ≥ or ≤ is a bound that need not
+    occur itself; NaN is neither. What is not known is not shown, and the reason is shown below.
     """
     from rookery.api.table import table as handle  # brings PyIceberg
 
@@ -144,12 +144,12 @@ def _split(names: list[str] | None) -> list[str]:
 
 
 def pairs(words: list[str]) -> dict[str, str]:
-    """Read `key=value` words."""
-    found = [word.partition("=") for word in words]
-    for key, separator, _ in found:
+    """Parse `key=value` arguments."""
+    split = [word.partition("=") for word in words]
+    for key, separator, _ in split:
         if not key or not separator:
             raise UsageError(f"'{key}' is not key=value", hint="use --conf spark.some.key=value")
-    return {key: value for key, _, value in found}
+    return {key: value for key, _, value in split}
 
 
 @contextmanager

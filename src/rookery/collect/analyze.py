@@ -35,7 +35,7 @@ EVERYTHING = Choice()
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an analysis did: the state it left, and what that cost."""
+    """What an analysis did: the state that results, and the costs."""
 
     state: State | None
     snapshot_id: int | None
@@ -62,7 +62,7 @@ def analyze(
 ) -> Outcome:
     """Bring a table's statistics up to date; only files that no state describes are read.
 
-    The session is asked for when there is something to do.
+    The session is started only when there is something to do.
     """
     started = time.perf_counter()
     snapshot = table.snapshot(snapshot_id)
@@ -71,8 +71,8 @@ def analyze(
     fields, skipped = choose(table.fields(snapshot), choice)
     columns = table.fields(snapshot)
     work = prepare(table, store, snapshot, fields, full, change_by(columns, choice))
-    asked = distributions(work.declared, columns)
-    wants = asked.without(_not_in_rows(table, work))
+    requested = distributions(work.declared, columns)
+    wants = requested.without(_not_in_rows(table, work))
     state, costs, rows_read, committed = work.state, Costs(), 0, False
     if not dry_run:
         if differs(work, wants):
@@ -96,14 +96,14 @@ def analyze(
         rows_read,
         time.perf_counter() - started,
         committed,
-        _skipped(table, work, skipped) | _no_rows(asked, wants),
+        _skipped(table, work, skipped) | _no_rows(requested, wants),
     )
 
 
 def _skipped(table: Table, work: AnalyzePlan, not_sketched: Sequence[Field]) -> dict[str, str]:
-    found = {field.name: why_not_sketched(table, field) for field in not_sketched}
+    reasons = {field.name: why_not_sketched(table, field) for field in not_sketched}
     unable = unreadable(table, work.snapshot)
-    return found | {
+    return reasons | {
         field.name: why_skipped(table, field, work.skipped[field.id], unable)
         for field in work.fields
         if field.id in work.skipped
@@ -111,14 +111,14 @@ def _skipped(table: Table, work: AnalyzePlan, not_sketched: Sequence[Field]) -> 
 
 
 def _not_in_rows(table: Table, work: AnalyzePlan) -> Set[int]:
-    """The columns that row statistics leave out: files with deletes are read for them by Spark."""
+    """The columns that distributions leave out: files with deletes are read for them by Spark."""
     unable = unreadable(table, work.snapshot)
     by_spark = bool(unable) and bool(needs_engine(work.live.decoded).any())
     return work.skipped.keys() | (unable if by_spark else frozenset())
 
 
-def _no_rows(asked: DistributionRequest, wants: DistributionRequest) -> dict[str, str]:
-    left_out = [field for field in asked.fields if field not in wants.fields]
+def _no_rows(requested: DistributionRequest, wants: DistributionRequest) -> dict[str, str]:
+    left_out = [field for field in requested.fields if field not in wants.fields]
     why = "no histogram and no frequent values, as Spark must read some files and cannot read a {}"
     return {field.name: why.format(field.type) for field in left_out}
 
@@ -131,7 +131,7 @@ def _collect(
     wants: DistributionRequest,
     progress: Progress,
 ) -> tuple[State, Costs, int]:
-    """Read what is missing, then write it down: segments first, the state that names them last."""
+    """Read what is missing, then write it: segments first, the state that names them last."""
     written = write_groups(spark, table, store, work, progress)
     index, sketches, rows_read = refresh_rows(spark, table, store, work, wants)
     state = keep(table, store, work, written, (index, sketches))

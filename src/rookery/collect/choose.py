@@ -1,4 +1,4 @@
-"""Which columns are collected, by the names that a person gives."""
+"""Which columns are collected, by the names that a user gives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rookery.sidecar import State
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to collect of a table from now on; names stand for their columns and for all leaves below them."""
+    """What to collect of a table from now on; a name selects its column and all leaves below it."""
 
     columns: tuple[str, ...] = ()  # none: all
     exclude: tuple[str, ...] = ()
@@ -41,15 +41,15 @@ def choose(fields: Sequence[Field], choice: Choice) -> tuple[tuple[Field, ...], 
 def collected_groups(state: State, fields: Sequence[Field]) -> list[Field]:
     """Return the column groups that a state has collected, as far as their members are still there.
 
-    A group whose member has changed its type is one, though it was collected by both types.
+    A group whose member has changed its type is returned once, even if collected by both types.
     """
     by_id = {field.id: field for field in fields}
-    found: dict[Field, None] = {}
+    groups: dict[Field, None] = {}
     for kind in state.header.types.values():
         members = [by_id.get(number) for number in member_ids(kind)] if kind.startswith("joint(") else []
         if members and all(member and base_type(member.type) in SKETCHED for member in members):
-            found[group_field([member.name for member in members if member], fields)] = None
-    return list(found)
+            groups[group_field([member.name for member in members if member], fields)] = None
+    return list(groups)
 
 
 def columns_named(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:

@@ -1,7 +1,7 @@
 """Column groups, collected as if each were a column: `--together a,b`.
 
-A group is a field of its own, with a negative id and a type that lists its members; so everything that holds
-for columns (incremental refresh, removal of files, change of a member's type) holds for groups.
+A group is a field of its own, with a negative id and a type that lists its members; so all that applies
+to columns (incremental refresh, removal of files, change of a member's type) applies to groups.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PREFIX = "joint("
 
 
 def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
-    """Return the field that stands for several columns together."""
+    """Return the field that represents several columns together."""
     by_name = {field.name: field for field in fields}
     members = []
     for name in names:
@@ -43,5 +43,5 @@ def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
 
 
 def is_group(field: Field) -> bool:
-    """Whether a field stands for a column group."""
+    """Whether a field represents a column group."""
     return field.id < 0 and field.type.startswith(_PREFIX)

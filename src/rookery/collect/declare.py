@@ -1,4 +1,4 @@
-"""Declaring indexes on a table, and taking them back: nothing is read or written but the state."""
+"""Declaring and dropping indexes on a table: only the state is read or written."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def declare(table: Table, store: Store, kind: str, column: str, fpp: float | Non
 
 
 def undeclare(table: Table, store: Store, kind: str, column: str) -> None:
-    """Take an index back; what was built of it goes with its segments."""
+    """Drop an index; its data is deleted with its segments."""
     declared = declared_on(table, store)
     names = indexed_names(table, declared.indexes)
-    mine = [index for index in declared.indexes if index.kind == kind]
-    found = [index for index in mine if names[index.field_id] == column]
-    found = found or [index for index in mine if names[index.field_id].lower() == column.lower()]
-    if len(found) != 1:
+    same_kind = [index for index in declared.indexes if index.kind == kind]
+    matching = [index for index in same_kind if names[index.field_id] == column]
+    matching = matching or [index for index in same_kind if names[index.field_id].lower() == column.lower()]
+    if len(matching) != 1:
         raise UsageError(
             f"{table.name} has no {kind} index on '{column}'", hint="`rookery index list` shows all"
         )
-    _write(table, store, newest_state(table, store), declared.dropping(found[0], time.time_ns()))
+    _write(table, store, newest_state(table, store), declared.dropping(matching[0], time.time_ns()))
 
 
 def indexed_names(table: Table, indexes: Sequence[Index]) -> dict[int, str]:
-    """Return what indexed columns are called, by id; a column may be gone, and come back by a rollback."""
-    gone = {index.field_id: f"field {index.field_id}, which is gone" for index in indexes}
-    return gone | {field.id: field.name for field in table.fields()}
+    """Return the names of indexed columns by id; a dropped column may come back by a rollback."""
+    dropped = {index.field_id: f"field {index.field_id}, which is gone" for index in indexes}
+    return dropped | {field.id: field.name for field in table.fields()}
 
 
 def _column(table: Table, name: str, kind: IndexKind[Any]) -> Field:
@@ -71,7 +71,7 @@ def newest_state(table: Table, store: Store) -> State | None:
 
 
 def _write(table: Table, store: Store, state: State | None, declared: Declared) -> None:
-    """Write the state anew with other indexes declared; one that was never there knows no file."""
+    """Write the state again with other indexes declared; if there was none, one without files."""
     if state is None:
         snapshot = table.snapshot() or Snapshot(0, None, 0, 0, None, None)
         index = StateHeader(

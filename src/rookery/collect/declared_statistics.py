@@ -17,7 +17,7 @@ from rookery.sketch import quantiles
 
 @dataclass(frozen=True, slots=True)
 class DeclarationChange:
-    """The statistics that a call declares, and those that it drops, with what to say if there is none."""
+    """The statistics that a call declares, and those that it drops, with the message if there is none."""
 
     added: tuple[Statistic, ...] = ()
     dropped: tuple[tuple[Statistic, str], ...] = ()
@@ -39,7 +39,7 @@ NO_CHANGE = DeclarationChange()
 
 
 def change_by(fields: Sequence[Field], choice: Choice) -> DeclarationChange:
-    """Return what the names that a person gives declare and drop."""
+    """Return what the names that a user gives declare and drop."""
     histogram = _able(
         columns_named(fields, choice.histogram), quantiles.SUPPORTED.__contains__, "a histogram"
     )
@@ -67,19 +67,19 @@ def _column_set(fields: Sequence[Field], names: Sequence[str]) -> tuple[Statisti
 
 
 def column_sets(declared: Declared, fields: Sequence[Field]) -> list[Field]:
-    """Return the column sets that are declared, as far as their members are there, with today's types."""
+    """Return the column sets that are declared, as far as their members exist, with current types."""
     by_id = {field.id: field for field in fields}
-    found: dict[Field, None] = {}
+    sets: dict[Field, None] = {}
     for ids in declared.column_sets:
         members = [by_id[number] for number in ids if number in by_id]
         able = all(base_type(member.type) in SKETCHED and len(member.parts) == 1 for member in members)
         if able and 1 < len(members) == len(ids):
-            found[group_field([member.name for member in members], fields)] = None
-    return list(found)
+            sets[group_field([member.name for member in members], fields)] = None
+    return list(sets)
 
 
 def distributions(declared: Declared, fields: Sequence[Field]) -> DistributionRequest:
-    """Return the histograms and frequent values that are declared, as far as their columns are there."""
+    """Return the histograms and frequent values that are declared, as far as their columns exist."""
     return DistributionRequest(
         tuple(field for field in fields if field.id in declared.columns(HISTOGRAM)),
         tuple(field for field in fields if field.id in declared.columns(TOP_K)),

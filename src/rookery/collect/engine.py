@@ -46,7 +46,7 @@ def run_engine(
         frame = table.for_engine(spark).staged(snapshot.id, list(by_path), only)
         if frame is not None:
             roots = list(dict.fromkeys(root for column in group.fields for root in roots_of(column)))
-            # Staged tables show no metadata columns, but Iceberg tells Spark which file it is reading.
+            # Staged tables show no metadata columns, but Iceberg sets the name of the file for Spark.
             # PySpark trips over names with dots, so columns travel under numbers.
             columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
             selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *columns)
@@ -54,25 +54,25 @@ def run_engine(
                 thetas, selected.mapInArrow(_mapper(group.fields, roots), SCHEMA).collect(), by_path
             )
     sizes = group.files["size"].to_pylist()
-    read = sum(sizes[ordinal] for ordinal in ordinals)  # what the engine read of them is at most this
+    read = sum(sizes[ordinal] for ordinal in ordinals)  # an upper limit of what the engine read of them
     ways = Counter({ENGINE: len(ordinals) * len(group.fields)})
-    found = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(group.number, found, Costs(len(ordinals), ways, values, read, 0))
+    sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
+    return Partial(group.number, sketches, Costs(len(ordinals), ways, values, read, 0))
 
 
 def ordinals_by_path(group: Group, ordinals: Sequence[int]) -> dict[str, list[int]]:
     """Return the ordinals that each path has: a file may be committed twice."""
     paths = group.files["path"].to_pylist()
-    found: dict[str, list[int]] = {}
+    by_path: dict[str, list[int]] = {}
     for ordinal in ordinals:
-        found.setdefault(paths[ordinal], []).append(ordinal)
-    return found
+        by_path.setdefault(paths[ordinal], []).append(ordinal)
+    return by_path
 
 
 def add_rows(
     thetas: Mapping[int, InvertedThetaBuilder], rows: Iterable[Row], by_path: Mapping[str, Sequence[int]]
 ) -> int:
-    """Add what workers found, and return how many values they read."""
+    """Add the sketches of workers, and return how many values they read."""
     values = 0
     for row in rows:
         for ordinal in by_path[row.file]:
@@ -102,11 +102,11 @@ def sketched(batches: Iterable[FileBatch], fields: Sequence[Field]) -> pa.Record
             builder = builders.setdefault(key, ThetaBuilder())
             counts[key] += rows.num_rows
             _add(builder, column, rows)
-    found = [
+    sketches = [
         {"file": file, "field": field, "theta": builder.result().encode(), "count": counts[file, field]}
         for (file, field), builder in builders.items()
     ]
-    return pa.RecordBatch.from_pylist(found, _ARROW)
+    return pa.RecordBatch.from_pylist(sketches, _ARROW)
 
 
 def roots_of(column: Field) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def _add(builder: ThetaBuilder, column: Field, rows: pa.RecordBatch) -> None:
 
 
 def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Split a batch by its file; mostly it has but one."""
+    """Split a batch by its file; mostly it has only one."""
     files = batch.column(_FILE)
     distinct = files.unique().to_pylist()
     if len(distinct) == 1:

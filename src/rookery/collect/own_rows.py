@@ -53,8 +53,8 @@ def run_own(
         values = add_rows(thetas, frame.collect(), by_path)
     read = sum(file.size for file in files)  # at most
     ways = Counter({ARROW: len(files) * len(group.fields)})
-    found = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(group.number, found, Costs(len(files), ways, values, read, 0))
+    sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
+    return Partial(group.number, sketches, Costs(len(files), ways, values, read, 0))
 
 
 def _with_deletes(table: Table, store: Store, snapshot: Snapshot, paths: Sequence[str]) -> list[FileRead]:

@@ -1,7 +1,7 @@
-"""Large parts of indexes, on their way from executors to the driver: by files beside the table.
+"""Large parts of indexes, passed from executors to the driver in files beside the table.
 
 Filters of many megabytes would otherwise pass through the JVMs of both. The files are read once and deleted;
-what a run that was killed has left of them, a later one deletes as garbage.
+those left by a killed run are deleted as garbage by a later one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IndexRow = tuple[int, int, bytes | memoryview]
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """Where the rows of a task's indexes lie."""
+    """Where the rows of a task's indexes are."""
 
     path: str
     crc: int
@@ -59,7 +59,7 @@ def write_part_file(
 
 
 def read_part_file(stated: bytes, io_properties: Mapping[str, str]) -> Iterator[IndexRow]:
-    """Yield the rows of a file that an executor has told of, and delete it."""
+    """Yield the rows of a file that an executor has named, and delete it."""
     file = PartFile(**json.loads(stated))
     try:
         with open_source(file.path, io_properties) as source:

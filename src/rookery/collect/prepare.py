@@ -1,4 +1,4 @@
-"""What is missing: a snapshot held against the state to build upon."""
+"""What is missing: a snapshot compared with the state to build on."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from rookery.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class AnalyzePlan:
-    """A plan with all that it rests upon."""
+    """A plan with all that it depends on."""
 
     snapshot: Snapshot
     fields: tuple[Field, ...]
     state: State | None
     live: Live
-    base: Mapping[int, ThetaSketch]  # what the state knows of each column, less the files that are gone
+    base: Mapping[int, ThetaSketch]  # the state's sketch of each column, without removed files
     groups: list[plan.Group]
     declared: Declared
     skipped: Mapping[int, int] = field(default_factory=dict)  # columns that are not read in so many files
@@ -47,9 +47,9 @@ def prepare(
     full: bool,
     change: DeclarationChange = NO_CHANGE,
 ) -> AnalyzePlan:
-    """Find the state to build upon, and what is missing from it.
+    """Find the state to build on, and what is missing from it.
 
-    Whether it is built upon or not, what a state has declared (column sets, row statistics) stays declared.
+    Even if it is not built on, what a state has declared (column sets, distributions) stays declared.
     """
     now = time.time_ns()
     known = store.declared(table.uuid)
@@ -115,7 +115,7 @@ def _build_upon(
     state = _forget(state, [*undersampled, *dropped], table.fields(snapshot))
     base = {field_id: sketch for field_id, sketch in base.items() if field_id in state.header.types}
     wanted = _columns_of(declared.indexes, table.fields(snapshot))
-    # Whether a column can be read hangs on the formats and deletes of all files, which states do not tell.
+    # Whether a column can be read depends on the formats and deletes of all files, which states do not state.
     unable = unreadable(table, snapshot)
     if not live.decoded_all and (unable or _lacks_something(state, live, fields, wanted)):
         live = live_files(table, snapshot, state, decode_all=True)
@@ -143,7 +143,7 @@ def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSket
     alive = replace(state, files=state.files.take(pa.array(live.carried)))
     for number, entry in enumerate(state.header.segments):
         mask, known = alive.live(number), wanted.intersection(entry.field_ids)
-        if not known or not mask.any():  # a dead segment takes its θ along
+        if not known or not mask.any():  # a segment without live files no longer limits θ
             continue
         with store.open_segment(entry) as segment:
             for field_id, theta in segment.thetas(frozenset(known)).items():
@@ -152,33 +152,33 @@ def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSket
 
 
 def _undersampled(sketch: ThetaSketch, live: Live) -> bool:
-    """θ can only fall: where removals have left too few hashes below it, the column is collected again."""
+    """θ never rises: where removals have left too few hashes below it, the column is collected again."""
     return live.removed > 0 and sketch.theta != MAX_THETA and len(sketch.hashes) < K // 2
 
 
 def _forget(state: State, undersampled: Sequence[int], fields: Sequence[Field]) -> State:
-    """Strike columns from a state: starved ones, and those whose type has changed."""
+    """Remove columns from a state: undersampled ones, and those whose type has changed."""
     types = {field.id: field.type for field in fields}
     retyped = {field_id for field_id, kind in state.header.types.items() if types.get(field_id, kind) != kind}
-    gone = {*undersampled, *retyped}
-    if not gone:
+    removed = {*undersampled, *retyped}
+    if not removed:
         return state
     segments = tuple(
-        replace(entry, field_ids=tuple(field_id for field_id in entry.field_ids if field_id not in gone))
+        replace(entry, field_ids=tuple(field_id for field_id in entry.field_ids if field_id not in removed))
         for entry in state.header.segments
     )
-    kept = {field_id: kind for field_id, kind in state.header.types.items() if field_id not in gone}
+    kept = {field_id: kind for field_id, kind in state.header.types.items() if field_id not in removed}
     return replace(
         state,
         header=replace(state.header, segments=segments, types=kept),
-        frequent={number: found for number, found in state.frequent.items() if number not in retyped},
+        frequent={number: each for number, each in state.frequent.items() if number not in retyped},
     )
 
 
 def _lacks_something(
     state: State, live: Live, fields: Sequence[Field], indexes: Sequence[plan.IndexColumn]
 ) -> bool:
-    """Whether of a file that the state knows some column is still to be read, or some index to be built."""
+    """Whether a column of a file that the state knows is still to be read, or an index to be built."""
     alive = replace(state, files=state.files.take(pa.array(live.carried)))
     keys = pc.unique(alive.files["key"].combine_chunks())
     return not (
@@ -188,7 +188,7 @@ def _lacks_something(
 
 
 def differs(work: AnalyzePlan, wants: DistributionRequest) -> bool:
-    """Whether a new state must be written: something is to be read, or the old one says something else."""
+    """Whether a new state must be written: something is to be read, or declarations differ."""
     return (
         bool(work.groups)
         or work.live.removed > 0

@@ -1,4 +1,4 @@
-"""What Spark can read of a table: it refuses those that have a column of some types."""
+"""What Spark can read of a table: it refuses tables with columns of some types."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SPARK_KNOWS = SPARK_READS | {"variant", "unknown"}
 
 
 def refused(table: Table, snapshot: Snapshot | None = None) -> str | None:
-    """Say why Spark refuses to read a table; None if it does not."""
+    """Return why Spark refuses to read a table; None if it does not."""
     fields = table.fields(snapshot)
-    found = next((field for field in fields if base_type(field.type) not in _SPARK_KNOWS), None)
-    if found is not None:
-        return f"Spark cannot read '{found.name}', a column of type {found.type}"
+    unknown = next((field for field in fields if base_type(field.type) not in _SPARK_KNOWS), None)
+    if unknown is not None:
+        return f"Spark cannot read '{unknown.name}', a column of type {unknown.type}"
     return table.not_loadable
 
 
@@ -52,7 +52,7 @@ def readable_only(table: Table, snapshot: Snapshot) -> list[int] | None:
 
 
 def why_not_sketched(table: Table, field: Field) -> str:
-    """Say why a column has no statistics, and what its type does to those of the others."""
+    """Return why a column has no statistics, and how its type affects those of others."""
     why = f"columns of type {field.type} are not analysed"
     if table.not_loadable is None:
         return why
@@ -60,7 +60,7 @@ def why_not_sketched(table: Table, field: Field) -> str:
 
 
 def needs_engine(files: pa.Table) -> NDArray[np.bool_]:
-    """Say of each file whether only Iceberg's own reader understands it.
+    """Return for each file whether only Iceberg's own reader can read it.
 
     By its format, by its deletes, or by a partition whose text may not be that of the file.
     """
@@ -69,12 +69,12 @@ def needs_engine(files: pa.Table) -> NDArray[np.bool_]:
 
 
 def has_other_text(files: pa.Table) -> NDArray[np.bool_]:
-    """Say of each file whether its rows may have other text in Iceberg than the file has."""
+    """Return for each file whether its rows may have other text in Iceberg than the file has."""
     return _mask(pc.match_substring(files["partition"], REPLACEMENT_IN_JSON))
 
 
 def skipped_files(files: pa.Table, field: Field, skipped: Set[int]) -> NDArray[np.bool_]:
-    """Say in which files a column cannot be read, where Spark cannot read the columns *skipped*.
+    """Return in which files a column cannot be read, where Spark cannot read the columns *skipped*.
 
     Parquet is read here, ORC by Spark without such columns. Of an Avro file that has them it reads nothing.
     """
@@ -85,7 +85,7 @@ def skipped_files(files: pa.Table, field: Field, skipped: Set[int]) -> NDArray[n
 
 
 def why_skipped(table: Table, field: Field, files: int, skipped: Set[int]) -> str:
-    """Say why a column is not covered in all files."""
+    """Return why a column is not covered in all files."""
     count = f"{counted(files, 'file')} not covered"
     if why := table.not_loadable:
         return f"Spark cannot read ORC and Avro files of this table, as {why}; {count}"
@@ -103,5 +103,5 @@ def _has_format(files: pa.Table, name: str) -> NDArray[np.bool_]:
     return _mask(pc.equal(files["format"], name))
 
 
-def _mask(found: pa.ChunkedArray) -> NDArray[np.bool_]:
-    return np.asarray(found.combine_chunks().to_numpy(zero_copy_only=False), bool)
+def _mask(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    return np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False), bool)

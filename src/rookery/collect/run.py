@@ -46,18 +46,18 @@ def run(
     folder: str,
     progress: Progress = silent,
 ) -> Iterator[Partial]:
-    """Yield what the tasks find, merged to one partial a group; *folder* is where files may be put."""
+    """Yield the results of tasks, merged to one partial per group; *folder* is where files may be put."""
     size = sum(file.size for task in tasks for file in task.files)
     if spark is None or len(tasks) == 1 or size <= LOCAL_BYTES:
-        found = _run_here(tasks, io_properties, progress)
+        results = _run_here(tasks, io_properties, progress)
     else:
-        found = _run_on_spark(spark, tasks, io_properties, folder, progress)
-    for _, partials in groupby(found, attrgetter("group")):  # tasks come in the order of their groups
+        results = _run_on_spark(spark, tasks, io_properties, folder, progress)
+    for _, partials in groupby(results, attrgetter("group")):  # tasks are in the order of their groups
         yield merge(list(partials))
 
 
 def merge(partials: Sequence[Partial]) -> Partial:
-    """Join what several tasks found of one group."""
+    """Merge the results of several tasks of one group."""
     if len(partials) == 1:
         return partials[0]
     fields = dict.fromkeys(number for partial in partials for number in partial.thetas)
@@ -99,11 +99,11 @@ def _run_on_spark(
     with watched(spark, tasks, progress), on_spark(spark):
         frame = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, _SCHEMA)
         if groups == 1:
-            # Arrow brings what is large in half the time that rows take.
+            # Arrow transfers large values in half the time of rows.
             rows = (_Row(*row) for batch in frame.toArrow().to_batches() for row in _cells(batch))
             yield from _partials(rows, indexes, io_properties)
         else:
-            # One partition at a time comes to the driver, which so never holds more than a few groups.
+            # The driver fetches one partition at a time, so it never holds more than a few groups.
             frame = frame.repartition(groups, "group").sortWithinPartitions("group")
             yield from _partials(frame.toLocalIterator(), indexes, io_properties)
 
@@ -119,9 +119,9 @@ class _Row(NamedTuple):
 
 
 def _cells(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    *told, payloads = batch.columns
+    *keys, payloads = batch.columns
     return zip(
-        *(column.to_pylist() for column in told), (value.as_buffer() for value in payloads), strict=True
+        *(column.to_pylist() for column in keys), (value.as_buffer() for value in payloads), strict=True
     )
 
 
@@ -130,9 +130,9 @@ def _partials(
     indexes: Mapping[int, Sequence[IndexColumn]],
     io_properties: Mapping[str, str],
 ) -> Iterator[Partial]:
-    """Put together what tasks sent of each group; rows of a group come one after the other."""
-    for group, found in groupby(rows, attrgetter("group")):
-        yield merge([part for row in found for part in _parts(group, row, indexes[group], io_properties)])
+    """Merge what tasks sent of each group; rows of a group are consecutive."""
+    for group, sent in groupby(rows, attrgetter("group")):
+        yield merge([part for row in sent for part in _parts(group, row, indexes[group], io_properties)])
 
 
 def _parts(
@@ -179,7 +179,7 @@ def _rows(partial: Partial, folder: str, io_properties: Mapping[str, str]) -> It
 
 
 def _batches(partial: Partial, folder: str, io_properties: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """What a task found, in batches of bounded size."""
+    """The results of a task, in batches of bounded size."""
     rows: list[_Sent] = []
     held = 0
     for row in _rows(partial, folder, io_properties):

@@ -1,4 +1,4 @@
-"""One look at a table's metadata, as arrays: what status tells and what steps plan by. No data is read."""
+"""A table's metadata read once, as arrays: the basis of status and of plans. No data is read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Survey:
 
     @property
     def files(self) -> pa.Table:
-        """The live data files: what makes each the same file (`IDENTITY`), and its deletes."""
+        """The live data files: the identity of each (`IDENTITY`), and its deletes."""
         return self.fileset.files if self.fileset is not None else _NO_FILES
 
     def numbers(self, column: str) -> NDArray[np.int64]:
@@ -52,8 +52,8 @@ class Survey:
     @cached_property
     def attached(self) -> Mapping[int, list[Mapping[str, Any]]]:
         """The delete files that may apply to each data file, by its number, where there are any."""
-        found = self.table.deletes_by_file(self.files, self.deletes)
-        return {number: _applied(rows) for number, rows in found.items()}
+        by_file = self.table.deletes_by_file(self.files, self.deletes)
+        return {number: _applied(rows) for number, rows in by_file.items()}
 
     @cached_property
     def dangling(self) -> pa.Table:
@@ -69,7 +69,7 @@ class Survey:
 
 
 def _applied(deletes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """A vector holds all that position deletes say of its file, so beside it those apply no more."""
+    """A vector contains all position deletes of its file, so where there is one, those no longer apply."""
     if not any(row["format"] == PUFFIN for row in deletes):
         return deletes
     return [row for row in deletes if row["format"] == PUFFIN or row["content"] == EQUALITY_DELETES]
@@ -81,7 +81,7 @@ _NO_FILES = (
 
 
 def survey(table: Table, store: Store) -> Survey:
-    """Look at a table as it is now, through the best state that can be read, or by manifests alone.
+    """Read a table's metadata as it is now, through the best state that can be read, or by manifests alone.
 
     Unlike a scan's file set, files whose deletes have changed since count as not described.
     """

@@ -1,6 +1,6 @@
 """The columns of a table, nested ones too, in the types that every format is brought into.
 
-Types go by Iceberg's names: `long`, `decimal(9, 2)`, `timestamptz`.
+Types have Iceberg's names: `long`, `decimal(9, 2)`, `timestamptz`.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ Type: TypeAlias = Primitive | Struct | ListOf | MapOf
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, or a part of a nested one, known by its id whatever its name is."""
+    """A column, or a part of a nested one, identified by its id, not by its name."""
 
     id: int
     name: str
     type: Type
     required: bool = False
-    initial_default: Any = None  # what rows of files have that lack the column
+    initial_default: Any = None  # the value in files that lack the column
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
     files = pruning.files.files
     specs = files["spec_id"].to_numpy()
     for spec_id, known in columns.items():
-        mine = np.flatnonzero(specs == spec_id)
-        if len(mine):
-            encoded = files["partition"].take(mine).combine_chunks().dictionary_encode()
-            found = might_match_partitions(pruning.predicate, known, encoded.dictionary.to_pylist())
-            keep[mine] = found[np.asarray(encoded.indices)]
+        of_spec = np.flatnonzero(specs == spec_id)
+        if len(of_spec):
+            encoded = files["partition"].take(of_spec).combine_chunks().dictionary_encode()
+            may_match = might_match_partitions(pruning.predicate, known, encoded.dictionary.to_pylist())
+            keep[of_spec] = may_match[np.asarray(encoded.indices)]
     return keep, ""
 
 
@@ -37,8 +37,8 @@ def useful_columns(pruning: Pruning) -> dict[int, list[PartitionColumn]]:
     wanted = {leaf.field.id for leaf in leaves_of(pruning.predicate)}
     schema = pruning.table.schema(pruning.snapshot)
     types = {number: str(column.type) for number, column in schema.by_id.items()}
-    found = {
+    by_spec = {
         spec_id: [column for column in partition_columns(spec, types) if column.source_id in wanted]
         for spec_id, spec in pruning.table.specs.items()
     }
-    return {spec_id: columns for spec_id, columns in found.items() if columns}
+    return {spec_id: columns for spec_id, columns in by_spec.items() if columns}

@@ -1,6 +1,6 @@
 """The cascade: an ordered tuple of stages, each of which leaves out files on proof, over whole arrays.
 
-A stage that fails, or cannot help, keeps every file and says so.
+A stage that fails, or cannot help, keeps every file and notes why.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """What a stage did: how much went in, how much was left, what that took, and why it could not help."""
+    """What a stage did: its input and output, its costs, and why it could not help."""
 
     name: str
     files_in: int
@@ -98,8 +98,8 @@ def prune(table: Table, snapshot: Snapshot, files: FileSet, predicate: Predicate
 def _run(pruning: Pruning, name: str, stage: Stage) -> None:
     started = time.perf_counter()
     before, read_before = pruning.measure(), pruning.files.index_bytes()
-    found, note = _judged(pruning, name, stage)
-    pruning.keep = pruning.keep & (found | ~pruning.alone)
+    may_match, note = _judged(pruning, name, stage)
+    pruning.keep = pruning.keep & (may_match | ~pruning.alone)
     after = pruning.measure()
     read = pruning.files.index_bytes() - read_before
     took = (time.perf_counter() - started) * 1000
@@ -119,10 +119,10 @@ def _judged(pruning: Pruning, name: str, stage: Stage) -> tuple[NDArray[np.bool_
     if pruning.predicate == NEVER:
         return ~everything, "no row can match"
     try:
-        found, note = stage(pruning)
-    except Exception as error:  # noqa: BLE001  # whatever goes wrong in here costs speed, never a row
+        may_match, note = stage(pruning)
+    except Exception as error:  # noqa: BLE001  # an error here costs speed, never a row
         log.warning("the stage '%s' could not be used: %s", name, error)
         return everything, f"could not be used: {error}"
-    if not note and found.all() and (parts := list(opaque_parts(pruning.predicate))):
+    if not note and may_match.all() and (parts := list(opaque_parts(pruning.predicate))):
         note = f"not understood: {parts[0].text} ({parts[0].reason})"
-    return found, note
+    return may_match, note

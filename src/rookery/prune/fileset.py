@@ -1,4 +1,4 @@
-"""The live files of a snapshot as arrays: what the state's segments say of them, and fresh manifests."""
+"""The live files of a snapshot as arrays: from the state's segments, and from new manifests."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FileSet:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, about; its state and segments are counted by themselves."""
+        """Its approximate memory; its state and segments are counted separately."""
         tables = (
             self.files,
             self._fresh,
@@ -85,12 +85,12 @@ class FileSet:
     def _is_known(self, live: Live, known: NDArray[np.int64]) -> NDArray[np.bool_]:
         if self.state is None or not len(known):
             return np.zeros(live.decoded.num_rows, bool)
-        found = pc.is_in(live.keys, value_set=self._rows["key"].combine_chunks())
-        return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+        is_known = pc.is_in(live.keys, value_set=self._rows["key"].combine_chunks())
+        return np.asarray(is_known.to_numpy(zero_copy_only=False), bool)
 
     @cached_property
     def places(self) -> list[SegmentPosition]:
-        """Every segment's live files, a file once in each segment that knows it."""
+        """Every segment's live files, a file once in each segment that describes it."""
         if self.state is None:
             return []
         segments, ordinals = self._rows["segment"].to_numpy(), self._rows["ordinal"].to_numpy()
@@ -123,9 +123,9 @@ class FileSet:
             return self._opened[number]
         entry = self.state.header.segments[number]
         key = ("segment", self.store.path(entry.name))
-        found = self.store.cache.get(key, lambda: self.store.recall_segment(entry), nbytes_of)
-        self._opened[number] = found
-        return found
+        opened = self.store.cache.get(key, lambda: self.store.recall_segment(entry), nbytes_of)
+        self._opened[number] = opened
+        return opened
 
     def having(self, index: Index) -> list[SegmentPosition]:
         """Return the places of the segments that hold an index."""
@@ -135,37 +135,37 @@ class FileSet:
 
     def covered(self, index: Index) -> NDArray[np.bool_]:
         """Return which files an index covers."""
-        found = np.zeros(len(self), bool)
+        is_covered = np.zeros(len(self), bool)
         for place in self.having(index) if self.state is not None else ():
-            found[place.numbers] = True
-        return found
+            is_covered[place.numbers] = True
+        return is_covered
 
     @cached_property
     def sketched_whole(self) -> NDArray[np.bool_]:
-        """Of which files the distinct values are known of every row that may be live.
+        """The files whose distinct values are known for every row that may be live.
 
-        Those of a file with deletes are of the rows that were left then; deletes may be taken back.
+        Those of a file with deletes are of the rows left at that time; deletes may be undone.
         """
         if self.live.same_deletes:
             return np.ones(len(self), bool)
         return np.asarray(pc.equal(self.files["deletes"], "").to_numpy(), bool)
 
     def opening_cost(self) -> int:
-        """How much was read to know the files, if nobody has asked before: what is kept costs once."""
+        """How many bytes were read to load the files, counted once: they are cached."""
         unpaid, self._unpaid = self._unpaid, 0
         return unpaid
 
     def index_bytes(self) -> int:
-        """How much has been read of the segments so far, by whoever."""
+        """How many bytes of the segments were read so far, by all users."""
         return sum(segment.bytes_read for segment in list(self._opened.values()))
 
     def expect_all_columns(self) -> None:
-        """Say that the bounds of many columns will be asked for: manifests' maps are then walked once."""
+        """Announce that bounds of many columns will be read, so that manifests' maps are converted once."""
         if self._fresh_zone is None:
             self._fresh_zone = ZoneMap.of(self._fresh)
 
     def bounds(self, field: Field) -> Bounds:
-        """Return between what a column's values lie in each file."""
+        """Return the bounds of a column in each file."""
         key = (field.id, field.type)  # whether it is nested never changes
         if key not in self._bounds:
             parts = [
@@ -206,7 +206,7 @@ def file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
     """Return the live files of a snapshot, by the best state that can be read, or by manifests alone."""
 
     def described_by(state: State) -> FileSet:
-        # What is known of all rows of a file holds whatever its deletes are by now.
+        # Facts about all rows of a file are valid for any later deletes.
         grown = any(ancestor.id == state.header.snapshot_id for ancestor in table.ancestors(snapshot))
         return store.cache.get(
             ("file set", store.path(state.name), snapshot.id),
@@ -217,12 +217,12 @@ def file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
         )
 
     notes: list[str] = []
-    found = from_best_cached_state(table, store, snapshot, described_by, notes)
-    if found is None:
-        found = store.cache.get(
+    fileset = from_best_cached_state(table, store, snapshot, described_by, notes)
+    if fileset is None:
+        fileset = store.cache.get(
             ("file set", table.location, table.uuid, snapshot.id),
             lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True)),
             nbytes_of,
         )
-        found.notes[:] = notes
-    return found
+        fileset.notes[:] = notes
+    return fileset

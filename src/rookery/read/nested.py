@@ -31,8 +31,8 @@ def project(array: pa.Array, stored: pa.DataType, kind: Type, mapping: ColumnMap
 
 
 def _child(array: pa.Array, stored: pa.DataType, column: Column, mapping: ColumnMapping) -> pa.Array:
-    for number, found in enumerate(stored):
-        if mapping.is_same(found, column):
-            return project(array.field(number), found.type, column.type, mapping)
+    for number, child in enumerate(stored):
+        if mapping.is_same(child, column):
+            return project(array.field(number), child.type, column.type, mapping)
     target: Any = arrow_type(column.type)
     return constant(column.initial_default, target, len(array))

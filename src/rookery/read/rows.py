@@ -24,13 +24,13 @@ from rookery.values.row_filter import not_exact
 
 _WORKERS = 8
 _SHOWN = 8  # columns that a hint lists
-_FEW = 2  # files that are read one behind the other: threads would take longer to start
+_FEW = 2  # files that are read one after the other: threads would take longer to start
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Rows, and how they were come by."""
+    """Rows, and how they were found."""
 
     rows: pa.Table
     pruning: Pruning
@@ -53,11 +53,11 @@ def read_table(
     if limit is not None and limit <= 0:
         return Result(nothing, pruning, costs)
     parts: list[pa.Table] = []
-    found = 0
+    rows_found = 0
     for part in _read_all(request, survivors(pruning, store.io_properties), costs, ordered=limit is not None):
         parts.append(part)
-        found += part.num_rows
-        if limit is not None and found >= limit:
+        rows_found += part.num_rows
+        if limit is not None and rows_found >= limit:
             break
     rows = pa.concat_tables([nothing, *parts])
     return Result(rows if limit is None else rows.slice(0, limit), pruning, costs)
@@ -76,10 +76,10 @@ def count_rows(
 
 
 def _known_counts(pruning: Pruning) -> int:
-    """Count the files whose count is known, and take them off the list of those to read.
+    """Count the files whose count is known, and remove them from the files to read.
 
-    That of a file with deletes is not: indexes and metadata count rows that are there no more. Nor is any
-    where columns are found by name: a name may be another column's than when the file was described.
+    That of a file with deletes is not: indexes and metadata count deleted rows too. Neither is any
+    where columns are found by name: a name may now be that of another column.
     """
     if pruning.predicate != ALWAYS and pruning.table.maps_names:
         return 0
@@ -104,12 +104,12 @@ def _known_counts(pruning: Pruning) -> int:
 def make_request(
     table: Table, store: Store, snapshot: Snapshot, predicate: Predicate, columns: Sequence[str] | None
 ) -> Request:
-    """Check what is asked for: every column is there, and every part of the predicate can be decided."""
+    """Check the request: every column exists, and every part of the predicate can be decided."""
     for part in opaque_parts(predicate):
         raise not_exact(part)
     schema = table.schema(snapshot)
     chosen = schema.columns if columns is None else _chosen(schema.columns, columns)
-    fields = {found.id: found for found in table.fields(snapshot)}
+    fields = {each.id: each for each in table.fields(snapshot)}
     return Request(predicate, chosen, schema, fields, store.io_properties, store.cache)
 
 
@@ -125,7 +125,7 @@ def _chosen(fields: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...
 
 def no_rows(columns: Sequence[Column]) -> pa.Table:
     """Return the columns in Arrow, without a row."""
-    found = []
+    arrow_fields = []
     for column in columns:
         arrow = arrow_field(column)
         if arrow is None:
@@ -133,9 +133,9 @@ def no_rows(columns: Sequence[Column]) -> pa.Table:
                 f"'{column.name}' has a type that is not read here: {column.type}",
                 hint=_others(columns),
             )
-        found.append(arrow)
+        arrow_fields.append(arrow)
     # `Schema.empty_table` has no nested UUIDs.
-    return pa.table([pa.nulls(0, field.type) for field in found], schema=pa.schema(found))
+    return pa.table([pa.nulls(0, field.type) for field in arrow_fields], schema=pa.schema(arrow_fields))
 
 
 def _others(columns: Sequence[Column]) -> str:
@@ -162,5 +162,5 @@ def _each(files: Sequence[FileRead], work: Callable[[FileRead], T]) -> Iterator[
     pool = ThreadPoolExecutor(min(_WORKERS, len(files)))
     try:
         yield from pool.map(work, files)
-    finally:  # all are done, or nobody waits for them
+    finally:  # all are done, or no longer needed
         pool.shutdown(wait=False, cancel_futures=True)

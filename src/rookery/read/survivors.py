@@ -26,7 +26,7 @@ from rookery.tables.partitioning import TransformKind
 def survivors(
     pruning: Pruning, io_properties: Mapping[str, str], *, with_deletes: bool = True
 ) -> list[FileRead]:
-    """Return the files that are left, in their order; delete files are read unless nobody needs them."""
+    """Return the files that are left, in their order; delete files are read only if needed."""
     numbers = pruning.numbers
     if not len(numbers):
         return []
@@ -60,7 +60,7 @@ def survivors(
 
 
 def attached_deletes(pruning: Pruning, left: pa.Table) -> Mapping[int, list[Mapping[str, Any]]]:
-    """Return the delete files of the files that are left, by their places among these."""
+    """Return the delete files of the files that are left, by their position among these."""
     manifests = pruning.files.live.deletes
     if not manifests:
         return {}
@@ -74,30 +74,30 @@ def attached_deletes(pruning: Pruning, left: pa.Table) -> Mapping[int, list[Mapp
 
 def _rows(pruning: Pruning, numbers: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
     """The rows that indexes name, by file."""
-    found = {}
+    rows_by_file = {}
     wanted = set(numbers.tolist())
     for place in pruning.files.places:
         rows = pruning.rows.get(place.segment)
         if rows is not None:
             for number, ordinal in zip(place.numbers.tolist(), place.ordinals.tolist(), strict=True):
                 if number in wanted and rows.covered[ordinal]:
-                    found[number] = rows.of_file(ordinal)
-    return found
+                    rows_by_file[number] = rows.of_file(ordinal)
+    return rows_by_file
 
 
 def _answered(pruning: Pruning) -> frozenset[int]:
-    """The columns whose values an index has looked up: Bloom filters inside files would say no more."""
+    """The columns whose values an index has looked up: Bloom filters inside files would add nothing."""
     state = pruning.files.state
     if state is None:
         return frozenset()
     serving = {name for name, kind in KINDS.items() if kind.serves_equality}
     indexed = {index.field_id for index in state.header.indexes if index.kind in serving}
-    asked = {leaf.field.id for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None}
-    return frozenset(indexed & asked)
+    looked_up = {leaf.field.id for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None}
+    return frozenset(indexed & looked_up)
 
 
 class _Constants:
-    """What partitions say of columns that a file may lack, as those taken over from Hive do."""
+    """Partition values of columns that a file may lack, such as files imported from Hive."""
 
     def __init__(self, table: Table) -> None:
         self._specs = {
@@ -125,7 +125,7 @@ class _Constants:
         return self._known[key]
 
     def replaced(self, spec_id: int, partition: str) -> frozenset[int]:
-        """Return the columns whose text may be other in the file: Iceberg takes the partition's."""
+        """Return the columns whose text may differ in the file: Iceberg uses the partition's."""
         if REPLACEMENT_IN_JSON not in partition:
             return frozenset()
         known = self.of(spec_id, partition).items()

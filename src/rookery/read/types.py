@@ -47,7 +47,7 @@ def arrow_type(kind: Type) -> pa.DataType | None:
 
 
 def arrow_field(column: Column) -> pa.Field | None:
-    """Return a column in Arrow; every one may be null, as defaults and old files have it."""
+    """Return a column in Arrow; every one may be null, due to defaults and old files."""
     kind = arrow_type(column.type)
     return None if kind is None else pa.field(column.name, kind)
 
@@ -64,7 +64,7 @@ def cast(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, whole.cast(kind.storage_type))
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(whole.type):
-        # Which zone a file says it has does not matter: the table's type is what counts.
+        # The zone that a file states is ignored: the table's type counts.
         return whole.cast(pa.timestamp(kind.unit, whole.type.tz), safe=False).cast(pa.int64()).cast(kind)
     return whole.cast(kind)
 
@@ -86,6 +86,6 @@ def _from_form(value: pa.Scalar, kind: pa.DataType, rows: int) -> pa.Array:
     storage = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     if pa.types.is_date32(storage):
         value = value.cast(pa.int32())
-    found = value.cast(storage)
-    repeated = pa.repeat(found, rows)
+    scalar = value.cast(storage)
+    repeated = pa.repeat(scalar, rows)
     return repeated if storage is kind else pa.ExtensionArray.from_storage(kind, repeated)

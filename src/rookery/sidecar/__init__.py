@@ -1,4 +1,4 @@
-"""What is kept for a table: states and segments, beside it."""
+"""Files stored beside a table: states and segments."""
 
 from rookery.sidecar.declared import Declared
 from rookery.sidecar.segment import Contents, IndexBlob, Segment, open_segment, write_segment

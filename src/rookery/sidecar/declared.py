@@ -1,7 +1,7 @@
-"""What is declared on a table, whatever its snapshot: indexes, and statistics beyond those of each column.
+"""Declarations on a table, independent of snapshots: indexes, and statistics beyond those of each column.
 
-Every state says what it knows, and when each of them was last declared or dropped. Put together, the latest
-word on each counts; so neither a rollback nor two writers at once can lose one.
+Every state lists those it knows, and when each was last declared or dropped. If states are merged, the latest
+entry of each counts; so neither a rollback nor two writers at once can lose one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Declared:
 
     @classmethod
     def of(cls, header: StateHeader) -> Declared:
-        """Return what a state says; one from before statistics were declared says what it has collected."""
+        """Return what a state declares; one of a version without declarations, what it has."""
         known = {each.key for each in header.statistics} | header.statistics_at.keys()
         collected = {each.key: each for each in _collected(header) if each.key not in known}
         return cls(
@@ -80,9 +80,9 @@ class Declared:
     @property
     def sample(self) -> int:
         """How many row groups a file are read for histograms and frequent values; 0 for all."""
-        found = [each for each in self.statistics if each.kind == SAMPLE]
-        said = dict(found[-1].options).get(ROW_GROUPS, "") if found else ""
-        return int(said) if said.isdecimal() else 0
+        samples = [each for each in self.statistics if each.kind == SAMPLE]
+        text = dict(samples[-1].options).get(ROW_GROUPS, "") if samples else ""
+        return int(text) if text.isdecimal() else 0
 
     def typed(self, fields: Sequence[Field]) -> Declared:
         """Return it with the types that columns have now; an index of another type is another index."""
@@ -93,7 +93,7 @@ class Declared:
         )
 
     def on(self, state: State) -> State:
-        """Return a state that says so."""
+        """Return a state that declares this."""
         return replace(
             state,
             header=replace(
@@ -107,7 +107,7 @@ class Declared:
 
 
 def joined(parts: Iterable[Declared]) -> Declared:
-    """Put together what several say; where two say as late, the first of them counts.
+    """Merge several; of two entries with the same time, the first counts.
 
     >>> one = Declared().adding(Index("bitmap", 3, "int"), now=5)
     >>> joined([one, one.dropping(one.indexes[0], now=6)])
@@ -130,8 +130,8 @@ def _latest(
             if key not in latest or at > latest[key][0]:
                 latest[key] = (at, entry)
     order = sorted(latest, key=lambda key: (latest[key][0], key))
-    found = (latest[key][1] for key in order)
-    return tuple(each for each in found if each is not None), {key: latest[key][0] for key in order}
+    last_entries = (latest[key][1] for key in order)
+    return tuple(each for each in last_entries if each is not None), {key: latest[key][0] for key in order}
 
 
 def _noted(times: Mapping[str, int], key: str, now: int) -> dict[str, int]:
@@ -144,7 +144,7 @@ def _without(entries: Sequence[_Entry], dropped: _Entry) -> tuple[_Entry, ...]:
 
 
 def _collected(header: StateHeader) -> Iterable[Statistic]:
-    """The statistics that a state has collected: all that were declared, in versions that said no more."""
+    """The statistics that a state has collected: in versions without declarations, all of them."""
     rows = header.rows
     if rows is not None:
         yield from (Statistic(HISTOGRAM, (number,)) for number in rows.histogram)

@@ -1,4 +1,4 @@
-"""Which files live now, and which of them a state describes: manifests it has seen are not decoded again."""
+"""Which files are live, and which of them a state describes: manifests it knows are not decoded again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rookery.tables.files import SEPARATOR
 
 
 def file_keys(files: pa.Table) -> pa.Array:
-    """Return the keys by which files are known: sixteen bytes of what each is, and of its deletes."""
+    """Return the keys of files: sixteen bytes, of the identity of each and of its deletes."""
     deletes = files["deletes"].combine_chunks().cast(pa.large_string())
     named = pc.binary_join_element_wise(identities(files), deletes, SEPARATOR)
     digest = hashlib.blake2b
@@ -31,7 +31,7 @@ def file_keys(files: pa.Table) -> pa.Array:
 class Live:
     """The live files of a snapshot.
 
-    `carried` are rows of the state whose files live on, `carried_manifests` where they are listed now.
+    `carried` are rows of the state whose files are still live, `carried_manifests` where they are listed now.
     `decoded` are the files of the manifests that had to be read (those of the state among them, where
     `decoded_all` is set), with their keys and the manifests that list them.
     """
@@ -51,12 +51,12 @@ class Live:
 
     @property
     def data_manifests(self) -> tuple[str, ...]:
-        """What identifies the manifests of data."""
+        """The identities of the manifests of data."""
         return tuple(manifest.identity for manifest in self.manifests)
 
     @property
     def delete_manifests(self) -> tuple[str, ...]:
-        """What identifies the manifests of deletes."""
+        """The identities of the manifests of deletes."""
         return tuple(manifest.identity for manifest in self.deletes)
 
 
@@ -68,10 +68,10 @@ def live_files(
     *,
     whatever_deletes: bool = False,
 ) -> Live:
-    """Compare a snapshot with a state. *decode_all* reads every manifest, as when old files are read anew.
+    """Compare a snapshot with a state. *decode_all* reads every manifest, as when old files are read again.
 
-    With *whatever_deletes*, files in manifests that the state knows are carried though their deletes may be
-    others by now (`same_deletes` is false then): good enough for whoever asks what all its rows hold.
+    With *whatever_deletes*, files in manifests that the state knows are carried even if their deletes may
+    have changed (`same_deletes` is false then): enough for statistics of all rows of a file.
     """
     manifests = table.file_lists(snapshot)
     data = [manifest for manifest in manifests if manifest.is_data]
@@ -136,7 +136,7 @@ def _carry(
     keys: pa.Array,
     listed: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Find the state's rows that live on: in a manifest that stays as it is, or among the decoded files."""
+    """Find the state's rows that are still live: in an unchanged manifest, or among the decoded files."""
     if state is None:
         return np.empty(0, np.int64), np.empty(0, np.int32)
     moved = np.full(len(state.header.data_manifests), -1, np.int32)
@@ -145,8 +145,8 @@ def _carry(
     was_in = state.files["manifest"].to_numpy()
     now_in = moved[was_in] if len(moved) else np.full(len(was_in), -1, np.int32)
     if len(keys):
-        found = pc.index_in(state.files["key"].combine_chunks(), value_set=keys)
-        at = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        positions = pc.index_in(state.files["key"].combine_chunks(), value_set=keys)
+        at = positions.fill_null(-1).to_numpy(zero_copy_only=False)
         now_in = np.where((now_in < 0) & (at >= 0), listed[at], now_in)
     carried = np.flatnonzero(now_in >= 0)
     return carried, now_in[carried].astype(np.int32)

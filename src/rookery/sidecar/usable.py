@@ -1,4 +1,4 @@
-"""The state to go by: the best one of a table that can be read and used."""
+"""The state to use: the best one of a table that can be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 _Reader: TypeAlias = Callable[[], State]
 
 _LISTING_SECONDS = 300
-_NAME_BYTES = 200  # what an entry of a listing takes, about
+_NAME_BYTES = 200  # approximate memory of an entry of a listing
 
 
 def from_best_state(
@@ -38,7 +38,7 @@ def from_best_state(
 def from_best_cached_state(
     table: Table, store: Store, snapshot: Snapshot, make: Callable[[State], Made], notes: list[str]
 ) -> Made | None:
-    """Return the same for whoever can do without a state: one out of reach is passed over too.
+    """Return the same for callers that can work without a state: an unreachable one is skipped too.
 
     States are read without sketches, and cached. Why one is passed over is added to *notes*.
     """
@@ -88,10 +88,10 @@ def _cached(
 
 
 def _listing(table: Table, store: Store) -> Mapping[str, int]:
-    """The files beside the table: listed once for a version of its metadata, and again after a while.
+    """The files beside the table: listed once for a version of its metadata, and again after some time.
 
-    A state that another process writes without a commit is seen when the while is over; until then the table
-    is read by an older one, which is slower but never wrong.
+    A state that another process writes without a commit is seen when that time is over; until then the table
+    is read by an older state, which is slower but never wrong.
     """
     if table.version is None:
         return store.listing()

@@ -1,8 +1,8 @@
 """`spark.read.format("rookery")`: the rows of a table that match the option `where`.
 
 It gives pruning to plain SQL by `CREATE TEMPORARY VIEW … USING rookery OPTIONS (table '…', where '…')`, and
-to sessions that have no JVM at hand. Filters that Spark would push down are not taken: Spark 4.1 keeps one
-reader for all scans of a relation, so that what one scan pushes down would be left out of the others too.
+to sessions that have no JVM in reach. Filters that Spark would push down are refused: Spark 4.1 keeps one
+reader for all scans of a relation, so that filters of one scan would apply to the others too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TASK_BYTES = 64 << 20  # of files that one task reads
 
 @dataclass
 class FilesPartition(InputPartition):
-    """Files that are read by one task, and what is asked of them."""
+    """Files that are read by one task, with columns and predicate."""
 
     request: Request
     files: list[FileRead]
@@ -58,7 +58,7 @@ class RookeryDataSource(DataSource):
         """The columns of the table, or those that the option names."""
         table, _ = self._open()
         snapshot = self._snapshot(table)
-        self._predicate(table, snapshot)  # a mistake is told at once, not when rows are read
+        self._predicate(table, snapshot)  # errors are raised at once, not when rows are read
         return spark_columns(table.schema(snapshot), self._columns())
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -81,16 +81,16 @@ class RookeryDataSource(DataSource):
         return table, store_of(table)
 
     def _columns(self) -> list[str] | None:
-        said = self.options.get("columns")
-        return [name.strip() for name in said.split(",") if name.strip()] if said else None
+        names = self.options.get("columns")
+        return [name.strip() for name in names.split(",") if name.strip()] if names else None
 
     def _option(self, key: str) -> int | None:
-        said = self.options.get(key)
-        if said is None:
+        text = self.options.get(key)
+        if text is None:
             return None
-        if not said.strip().lstrip("-").isdigit():
-            raise UsageError(f"'{said}' is not a snapshot", hint="use the id of a snapshot, a whole number")
-        return int(said)
+        if not text.strip().lstrip("-").isdigit():
+            raise UsageError(f"'{text}' is not a snapshot", hint="use the id of a snapshot, a whole number")
+        return int(text)
 
     def _predicate(self, table: Table, snapshot: Snapshot | None) -> Predicate:
         text = self.options.get("where")
@@ -120,10 +120,10 @@ class RookeryReader(DataSourceReader):
         self._columns = columns
 
     def __getstate__(self) -> dict[str, object]:
-        return {}  # Spark sends the reader to its workers before it asks for partitions, which hold it all
+        return {}  # Spark sends the reader to its workers before it plans partitions, which contain all
 
     def partitions(self) -> list[InputPartition]:
-        """Some files a partition, those that are left."""
+        """The files that are left, some per partition."""
         if self._snapshot is None:
             return []
         request = make_request(self._table, self._store, self._snapshot, self._predicate, self._columns)
@@ -134,7 +134,7 @@ class RookeryReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of some files that match."""
-        if not isinstance(partition, FilesPartition):  # what Spark makes up where there are no partitions
+        if not isinstance(partition, FilesPartition):  # Spark's own, where there are no partitions
             return
         costs = ReadCosts()
         for file in partition.files:

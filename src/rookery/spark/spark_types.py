@@ -55,7 +55,7 @@ def _part(column: Column) -> str:
 
 
 def for_spark(rows: pa.Table) -> pa.Table:
-    """Return rows as Spark takes them: UUIDs as text, fixed lengths as any, at the top and within others."""
+    """Return rows as Spark accepts them: UUIDs as text, fixed binary as binary, nested ones too."""
     for place, column in enumerate(rows.schema):
         if not _is_known(column.type):
             array = _shown(rows.column(place).combine_chunks())

@@ -1,4 +1,4 @@
-"""The files of a snapshot as Arrow columns, one row a file, in whatever format the table is."""
+"""The files of a snapshot as Arrow columns, one row per file, for any table format."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FILE_SCHEMA = pa.schema(
         ("content_size", pa.int64()),
         ("equality_ids", pa.list_(pa.int32())),
         ("manifest", pa.string()),  # the path of the list that names it
-        ("row_groups", pa.int32()),  # null if the writer does not say where they begin
+        ("row_groups", pa.int32()),  # null if the writer does not state where they begin
     ]
 )
 
@@ -58,7 +58,7 @@ SEPARATOR = pa.scalar("\0", pa.large_string())
 
 
 def identities(files: pa.Table) -> pa.Array:
-    """Return what makes each file the same file, its deletes aside, as one string a file."""
+    """Return the identity of each file, without its deletes, as one string per file."""
     columns = [files[name].cast(pa.large_string()) for name in IDENTITY]
     joined = pc.binary_join_element_wise(*columns, SEPARATOR, null_handling="replace", null_replacement="")
     return joined.combine_chunks()
@@ -75,7 +75,7 @@ def single_target(row: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class FieldSummary:
-    """What is known of a partition field in all files of a list; bounds are single values as bytes."""
+    """The summary of a partition field in all files of a list; bounds are single values as bytes."""
 
     contains_null: bool
     contains_nan: bool | None
@@ -86,16 +86,16 @@ class FieldSummary:
 class FileList(Protocol):
     """Some of a snapshot's files, listed together: in Iceberg a manifest.
 
-    A list of the same identity names the same live files, in whatever snapshot it stands.
+    A list of the same identity names the same live files, in any snapshot.
     """
 
     @property
     def path(self) -> str:
-        """What it is called; of two lists of a snapshot never the same."""
+        """Its name; unique among the lists of a snapshot."""
 
     @property
     def identity(self) -> str:
-        """What makes it the same list."""
+        """Its identity."""
 
     @property
     def is_data(self) -> bool:
@@ -115,4 +115,4 @@ class FileList(Protocol):
 
     @property
     def partitions(self) -> Sequence[FieldSummary]:
-        """What is known of the partition fields, in their order, or none."""
+        """The summaries of the partition fields, in their order, or none."""

@@ -13,7 +13,7 @@ from rookery.model.interrupts import check_interrupted
 
 _MOST_CAUSES = 32
 _CONFLICTS = ("CommitFailedException", "RetryableValidationException")
-# A rewrite that is overtaken by other commits is refused as invalid; planned anew, it is valid again.
+# A rewrite that conflicts with other commits is refused as invalid; planned again, it is valid.
 _OVERTAKEN = (
     "conflicting",
     "Missing required files to delete",
@@ -43,7 +43,7 @@ _NO_FILE = re.compile(
 
 
 class ConflictError(RookeryError):
-    """Others have committed at the same time; what is planned anew may succeed."""
+    """Others have committed at the same time; a retry with a new plan may succeed."""
 
 
 class CancelledError(RookeryError):
@@ -57,7 +57,7 @@ def is_foreign(error: BaseException) -> bool:
 
 @contextmanager
 def translated(deed: str) -> Iterator[None]:
-    """Let errors of PySpark and py4j leave as errors of Rookery; all others pass as they are."""
+    """Raise errors of PySpark and py4j as errors of Rookery; all others are unchanged."""
     try:
         yield
     except Exception as error:
@@ -68,7 +68,7 @@ def translated(deed: str) -> Iterator[None]:
 
 @contextmanager
 def refused_types(name: object) -> Iterator[None]:
-    """Say plainly that Spark has no type for some column; other errors pass as they are."""
+    """Raise a clear error if Spark has no type for a column; other errors are unchanged."""
     try:
         yield
     except Exception as error:
@@ -81,12 +81,12 @@ def refused_types(name: object) -> Iterator[None]:
 
 
 def as_rookery(error: Exception, deed: str) -> RookeryError:
-    """Return any error as one of Rookery, for a run that goes on with its next table."""
+    """Return any error as one of Rookery, for a run that continues with its next table."""
     if isinstance(error, RookeryError) or is_foreign(error):
         return translate_java_error(error, deed)
-    said = " ".join(str(error).split())
+    text = " ".join(str(error).split())
     return RookeryError(
-        redact(f"{type(error).__name__}: {said}"),
+        redact(f"{type(error).__name__}: {text}"),
         hint="this is a bug in Rookery; --debug shows where, please report it",
     )
 
@@ -97,11 +97,11 @@ def translate_java_error(error: Exception, deed: str) -> RookeryError:
     if isinstance(error, RookeryError):
         return error
     if any(kind.__name__ in _GONE for kind in type(error).__mro__):
-        return MachineError(f"{deed} failed: Spark is gone", hint="its JVM has ended; start another session")
+        return MachineError(f"{deed} failed: Spark has ended", hint="start another session")
     names, messages = _causes(error)
     reason = java_reason(error)
-    said = " ".join((*messages, str(error)))
-    if any(words in said for words in _CANCELLED):
+    text = " ".join((*messages, str(error)))
+    if any(words in text for words in _CANCELLED):
         return CancelledError(f"{deed} was cancelled", hint="nothing is half done; run it again")
     if any(name in _CONFLICTS for name in names) or _is_overtaken(names, messages):
         return ConflictError(
@@ -117,7 +117,7 @@ def translate_java_error(error: Exception, deed: str) -> RookeryError:
 
 
 def java_reason(error: BaseException) -> str:
-    """Say in one line what Java complains of: the innermost cause, which is the most telling."""
+    """Return Java's error as one line: the innermost cause, which is the most useful."""
     check_interrupted(error)
     thrown = _thrown(error)
     if thrown is None:
@@ -129,7 +129,7 @@ def java_reason(error: BaseException) -> str:
 
 
 def failure_hint(reason: str) -> str:
-    """Say what to check, by what Java or a Python worker complains of."""
+    """Return what to check, by the error of Java or of a Python worker."""
     if _NO_CLASSES.search(reason):
         return "the session lacks Iceberg's bundle for that store: `rookery doctor` names it, for --packages"
     if _NO_TABLE in reason:
@@ -144,7 +144,7 @@ def _thrown(error: BaseException) -> Any:
 
 
 def _causes(error: Exception) -> tuple[list[str], list[str]]:
-    """The names of the exceptions behind an error, and what they say."""
+    """The class names and messages of the exceptions that caused an error."""
     thrown = _thrown(error)
     names: list[str] = []
     messages: list[str] = []

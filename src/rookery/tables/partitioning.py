@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 
 class TransformKind(StrEnum):
-    """What is known of a transform: enough to see a predicate through it."""
+    """The kind of a transform: enough to project a predicate through it."""
 
     IDENTITY = "identity"
     BUCKET = "bucket"
     TRUNCATE = "truncate"
     TIME = "time"  # years, months, days or hours
-    OTHER = "other"  # of which nothing follows
+    OTHER = "other"  # which cannot be used for pruning
 
     @property
     def keeps_order(self) -> bool:
@@ -23,24 +23,24 @@ class TransformKind(StrEnum):
 
 
 class Transform(Protocol):
-    """What makes a partition's value of a column's; types go by their names."""
+    """A function from a column's value to a partition's; types are given by name."""
 
     @property
     def kind(self) -> TransformKind:
-        """What is known of it."""
+        """Its kind."""
 
     @property
     def width(self) -> int:
-        """What is truncated to; 0 if nothing is."""
+        """The width of truncation; 0 if none."""
 
     def result_type(self, source_type: str) -> str:
-        """Return the type of what it makes."""
+        """Return the type of its results."""
 
     def apply(self, value: Any, source_type: str) -> Any:
-        """Return what it makes of a value that is not null."""
+        """Return the result for a value that is not null."""
 
     def shown(self, value: Any) -> str:
-        """Return a value that it has made as people write it; of times, `2024-05`."""
+        """Format a result for people; for times, `2024-05`."""
 
 
 @dataclass(frozen=True, slots=True)

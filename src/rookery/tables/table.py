@@ -1,4 +1,4 @@
-"""What Rookery needs of a table, in whatever format it is. A format is a package that provides this."""
+"""The interface of tables, for any format. A format is a package that implements it."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ class EngineTable(Protocol):
 
 
 class Table(Protocol):
-    """A table's metadata at the moment of loading; the table may have moved on since."""
+    """A table's metadata at the moment of loading; the table may have changed since."""
 
     name: TableName
 
     @property
     def uuid(self) -> str:
-        """What makes it the same table, whatever it is called."""
+        """Its identity, independent of its name."""
 
     @property
     def version(self) -> str | None:
-        """What names this version of its metadata; None where versions have no names."""
+        """The name of this version of its metadata; None if versions have no names."""
 
     @property
     def format_version(self) -> int:
@@ -78,7 +78,7 @@ class Table(Protocol):
 
     @property
     def io_properties(self) -> Mapping[str, str]:
-        """The settings with which its files are opened; they may hold secrets."""
+        """The settings with which its files are opened; they may contain secrets."""
 
     # -- snapshots
 
@@ -90,7 +90,7 @@ class Table(Protocol):
         """Return a snapshot by its id, or the current one, which an empty table lacks."""
 
     def at(self, snapshot_id: int | None) -> Snapshot | None:
-        """Return the snapshot to read rows of: the current one, or one asked for, pinned to its columns."""
+        """Return the snapshot to read rows of: the current one, or a given one, pinned to its columns."""
 
     def ancestors(self, snapshot: Snapshot) -> Iterator[Snapshot]:
         """Yield a snapshot, its parent, and so on as far as they are kept."""
@@ -101,7 +101,7 @@ class Table(Protocol):
 
     @property
     def tags(self) -> Mapping[str, int]:
-        """The names of snapshots that stay, with their ids."""
+        """Tags: named snapshots, with their ids."""
 
     # -- columns
 
@@ -116,7 +116,7 @@ class Table(Protocol):
 
     @property
     def column_types(self) -> Mapping[int, str]:
-        """The types of all columns that there ever were, by id."""
+        """The types of all current and former columns, by id."""
 
     @property
     def last_column_id(self) -> int:
@@ -127,7 +127,7 @@ class Table(Protocol):
 
     @property
     def maps_names(self) -> bool:
-        """Whether some columns are found by names, which may be another column's by now."""
+        """Whether some columns are found by names, which may now be those of other columns."""
 
     # -- partitions and order
 
@@ -151,13 +151,13 @@ class Table(Protocol):
         """Return the delete files that may apply to each data file, by its number, where there are any."""
 
     def attached_deletes(self, data: pa.Table, deletes: pa.Table) -> list[str]:
-        """Return for each data file what is deleted of it, as text that changes with that; "" if nothing.
+        """Return for each data file a digest of its deletes; "" for none.
 
-        A file is known by itself and its deletes together: when its deletes change, it counts as changed.
+        A file is identified together with its deletes: when its deletes change, it counts as changed.
         """
 
     def stands_alone(self, files: pa.Table) -> NDArray[np.bool_]:
-        """Say of each data file whether its rows are rows of the table, whatever other files hold.
+        """Return for each data file whether its rows are rows of the table, independent of other files.
 
         One that does not, as a row in it may replace one in another file, must not be skipped.
         """
@@ -183,14 +183,14 @@ class Table(Protocol):
         written: WrittenFile,
         is_named: Callable[[BlobMetadata], bool],
     ) -> None:
-        """Make a statistics file that of a snapshot; the metadata names the blobs that *is_named* picks."""
+        """Register a statistics file for a snapshot; the metadata names the blobs that *is_named* selects."""
 
     @property
     def not_loadable(self) -> str | None:
         """Why engines cannot load the table at all, so that nothing is registered; None if they can."""
 
     def check_loadable(self, spark: SparkSession) -> None:
-        """Raise what an engine says that cannot load the table now."""
+        """Raise the engine's error if it cannot load the table now."""
 
     def for_engine(self, spark: SparkSession) -> EngineTable:
         """Return the table as Spark reads it."""

@@ -2,7 +2,7 @@
 
 Spark casts both sides of a comparison to a common type. Where that can be undone without loss, the comparison
 becomes one with a value of the column's own type; where it cannot, `Inexact` is raised; and what Spark would
-refuse, or what can only be a mistake, is a `UsageError`.
+refuse, or what is certainly a mistake, is a `UsageError`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII)
 
 
 class Kind(StrEnum):
-    """What a literal is, before it meets a column."""
+    """A literal before it is compared with a column."""
 
     INTEGER = "integer"
     DECIMAL = "decimal"
@@ -124,7 +124,7 @@ def _widened(field: Field, literals: list[Literal]) -> list[Literal]:
 
 
 def mismatch(field: Field, literal: Literal) -> UsageError:
-    """Return the error of a comparison that makes no sense."""
+    """Return the error of a comparison that is meaningless."""
     shown = f"'{literal.value}'" if literal.kind is Kind.STRING else f"a literal of type {literal.kind}"
     return UsageError(
         f"type mismatch: column '{field.name}' is of type {field.type} and cannot be compared with {shown}",
@@ -254,7 +254,7 @@ def _decimal(field: Field) -> tuple[int, int]:
 
 
 def _check_width(field: Field, literals: Sequence[Literal]) -> None:
-    """Spark rounds where the type that holds both sides would need more than 38 digits."""
+    """Spark rounds where the common type of both sides would need more than 38 digits."""
     if all(literal.kind is Kind.INTEGER for literal in literals) and base_type(field.type) != "decimal":
         return
     precision, scale = _decimal(field) if base_type(field.type) == "decimal" else (20, 0)
@@ -263,7 +263,7 @@ def _check_width(field: Field, literals: Sequence[Literal]) -> None:
         _, figures, exponent = Decimal(literal.value).as_tuple()
         assert isinstance(exponent, int)
         scales.append(max(-exponent, 0))
-        # Spark takes a whole number for a decimal of 20 digits at most, depending on where it stands.
+        # Spark treats a whole number as a decimal of 20 digits at most, depending on its position.
         digits.append(max(len(figures) + exponent, 20 if literal.kind is Kind.INTEGER else 0))
     if max(digits) + max(scales) > _MOST_DIGITS:
         raise Inexact(f"Spark rounds, as both sides do not fit a decimal of {_MOST_DIGITS} digits")

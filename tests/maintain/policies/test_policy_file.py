@@ -222,12 +222,12 @@ BAD = {
     "bad number": (
         one("snapshots: {keep-last: many}"),
         "3: snapshots.keep-last: 'many' is not a whole number",
-        "write digits alone, such as 20",
+        "write digits only, such as 20",
     ),
     "octal": (
         one("snapshots: {keep-last: 010}"),
         "3: snapshots.keep-last: '010' is not a whole number",
-        "write digits alone, such as 20",
+        "write digits only, such as 20",
     ),
     "nan": (
         one("statistics: {health: .nan}"),
@@ -281,7 +281,7 @@ BAD = {
     ),
     "a word in a list": (
         one("statistics: {columns: [all]}"),
-        "3: statistics.columns: 'all' stands alone, not in a list",
+        "3: statistics.columns: 'all' must be the only value, not in a list",
         "write all without brackets",
     ),
     "no columns": (

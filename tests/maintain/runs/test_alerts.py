@@ -94,7 +94,7 @@ def test_given_up_in_the_end(
     receiver.codes = [500] * 9
     assert not Webhook(receiver.url, waits.append).send(ALERT)
     assert len(receiver.taken) == 4
-    assert "127.0.0.1 did not take an alert: HTTP 500" in caplog.text
+    assert "127.0.0.1 did not accept an alert: HTTP 500" in caplog.text
     assert "s3cret" not in caplog.text
 
 

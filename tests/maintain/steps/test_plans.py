@@ -129,7 +129,7 @@ class TestExpire:
 
     def test_what_is_kept(self, lake: Lake) -> None:
         for_ever = replace(DEFAULT, snapshots=Snapshots(None))
-        assert why_not(expire.plan(known(lake, for_ever, days=999))) == "snapshots are kept for ever"
+        assert why_not(expire.plan(known(lake, for_ever, days=999))) == "the policy keeps all snapshots"
         with lake.load(NAME).transaction() as change:
             change.set_properties({"gc.enabled": "false"})
         assert "gc.enabled" in why_not(expire.plan(known(lake, self.POLICY, days=999)))
@@ -179,7 +179,7 @@ class TestOrphans:
             change.set_properties({"write.data.path": f"file://{outside}"})
         policy = replace(self.POLICY, orphans=replace(self.POLICY.orphans, outside=True))
         look = known(lake, policy)
-        assert "is not looked at" in why_not(orphans.plan(replace(look, listings=before)))
+        assert "is not examined" in why_not(orphans.plan(replace(look, listings=before)))
         listed = list_folders([table.location, f"file://{outside}"], store)
         made = planned(orphans.plan(replace(look, listings=listed)))
         assert [local_path(file.location) for file in made.details["files"]] == [str(stray)]
@@ -225,7 +225,7 @@ class TestCompact:
 
     def test_what_is_not_compacted(self, lake: Lake) -> None:
         none = self.of(strategy=Strategy.NONE)
-        assert why_not(compact.plan(known(lake, none))) == "the policy wants no compaction"
+        assert why_not(compact.plan(known(lake, none))) == "compaction is off in the policy"
         lake.catalog.create_table("db.empty", ROWS.schema)
         assert why_not(compact.plan(known(lake, name="db.empty"))) == "the table has no files"
 
@@ -353,7 +353,7 @@ class TestCleanUp:
         assert (made.files, made.bytes) == (1, left.stat().st_size)
         assert made.why == "1 statistics file unreferenced"
         kept = replace(DEFAULT, statistics_files=CleanUp(None))
-        assert why_not(clean_up.plan(known(lake, kept, days=99))) == "statistics files are kept"
+        assert why_not(clean_up.plan(known(lake, kept, days=99))) == "the policy keeps statistics files"
 
     def test_what_writers_left_beside_the_table_by_the_time(self, lake: Lake) -> None:
         _, store = lake.open(NAME)

@@ -359,7 +359,7 @@ def test_schemas() -> None:
     refused(changed({"type": "fixed", "name": "f", "size": -1}), "size of a fixed type")
     refused(changed({"type": "fixed", "name": "f", "size": 1 << 60}), "size of a fixed type")
     refused(changed({"type": "array", "items": "null"}), "a byte at least")
-    refused(changed(record(field(6, "self", ["null", "again"]), name="again")), "do not hold themselves")
+    refused(changed(record(field(6, "self", ["null", "again"]), name="again")), "do not contain themselves")
     refused(changed({"type": "record", "name": "x"}), "fields of the record")
     refused(changed({"type": "record", "fields": []}), "a type with a name")
     deep: Any = "int"

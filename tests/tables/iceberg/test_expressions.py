@@ -104,7 +104,7 @@ def test_opaque(expression: ice.BooleanExpression, text: str) -> None:
         (ice.EqualTo("m", 5), "no column 'm'"),
         (ice.EqualTo("s", 5), "type mismatch"),
         (ice.EqualTo("user", 5), "is a struct"),
-        (ice.EqualTo("tags.element", "x"), "lies in a list or map"),
+        (ice.EqualTo("tags.element", "x"), "is in a list or map"),
     ],
 )
 def test_refused(expression: ice.BooleanExpression, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What separates a table's files from those that its statistics describe."""
+"""Differences between a table's files and those that its statistics describe."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rookery.tables import FILE_SCHEMA, IDENTITY, identities
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What separates two sets of files, in numbers.
+    """The difference between two sets of files, in numbers.
 
-    A file whose deletes alone have changed is neither new nor gone.
+    A file of which only the deletes have changed is neither added nor removed.
     """
 
     files_added: int = 0
@@ -32,7 +32,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """What separates two sets of files: those that came, and those that went, by what identifies them."""
+    """The difference between two sets of files: those added and those removed, by identity."""
 
     fresh: pa.Table
     gone: pa.Table
@@ -42,7 +42,7 @@ class Difference:
 
     @property
     def rows_gone(self) -> int:
-        """The rows of the files that do not live on as they were."""
+        """The rows of the files that are no longer live, or have other deletes."""
         return int(pc.sum(self.gone["rows"]).as_py() or 0)
 
     def changes(self) -> Changes:
@@ -62,7 +62,7 @@ class Difference:
 
 
 def since_state(survey: Survey) -> Difference:
-    """By the state, which knows its files whether their snapshot is still there or not."""
+    """By the state, which lists its files even if their snapshot has expired."""
     assert survey.fileset is not None
     assert survey.state is not None
     known = len(survey.fileset) - survey.fileset.fresh
@@ -76,7 +76,7 @@ def since_state(survey: Survey) -> Difference:
 
 
 def _gone(survey: Survey) -> pa.Table:
-    """The state's files that do not live on as they were."""
+    """The state's files that are no longer live, or have other deletes."""
     assert survey.fileset is not None
     assert survey.state is not None
     state, live = survey.state, survey.fileset.live
@@ -87,17 +87,17 @@ def _gone(survey: Survey) -> pa.Table:
     parts = [_NOTHING]
     for number in np.unique(segments).tolist():
         with survey.store.open_segment(state.header.segments[number]) as segment:
-            mine = np.unique(ordinals[segments == number]).astype(np.int64)
-            parts.append(segment.files.select(_NOTHING.column_names).take(pa.array(mine)))
-    found = pa.concat_tables(parts, promote_options="permissive")
-    return found.filter(pa.array(first_of_each(identities(found))))  # one may lie in two segments
+            used = np.unique(ordinals[segments == number]).astype(np.int64)
+            parts.append(segment.files.select(_NOTHING.column_names).take(pa.array(used)))
+    described = pa.concat_tables(parts, promote_options="permissive")
+    return described.filter(pa.array(first_of_each(identities(described))))  # a file may be in two segments
 
 
 _NOTHING = FILE_SCHEMA.empty_table().select(list(IDENTITY))
 
 
 def _among(files: pa.Table, others: pa.Table) -> pa.Array:
-    """Which of some files are among others, whatever their deletes."""
+    """Which of some files are among others, deletes disregarded."""
     return pc.is_in(identities(files), value_set=identities(others))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Lake(Protocol):
-    """What is asked of a lake: a table as it is now, and what is kept beside it."""
+    """What maintenance needs of a lake: a table as it is now, and its store."""
 
     def open(self, named: TableName, /) -> tuple[Table, Store]:
         """Load a table."""
@@ -33,7 +33,7 @@ class Lake(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpenTable:
-    """A table as it was loaded, and what is wanted of it."""
+    """A table as it was loaded, and its policy."""
 
     table: Table
     store: Store
@@ -46,17 +46,17 @@ class OpenTable:
 
     @property
     def key(self) -> str:
-        """What it is leased by, whatever its name."""
+        """The key of its lease, which does not depend on its name."""
         return self.table.uuid
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the caller asks for beside the policies."""
+    """Options of the caller, in addition to the policies."""
 
     only: tuple[str, ...] = ()  # steps; none: all
-    forced: bool = False  # `--yes`: what is refused without it is done
-    trash: str | None = None  # where orphan files are moved to, whatever policies say
+    forced: bool = False  # `--yes`: do what is refused without it
+    trash: str | None = None  # where orphan files are moved to, overriding policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,12 @@ class LakeTables:
         return OpenTable(table, store, policy)
 
     def plan(self, opened: OpenTable) -> TableRun:
-        """Say what would be done to a table as it was loaded; it is not loaded again."""
+        """Return what would be done to a table as it was loaded; it is not loaded again."""
         subject = self._subject(opened.name, opened.policy, lambda: (opened.table, opened.store))
         return maintain_table(subject, only=self.options.only, dry_run=True, cause=ASKED_FOR)
 
     def maintain(self, name: TableName, wanted: Wanted, stop: Stop, record: Record) -> TableRun:
-        """Take a table through the pipeline; each step loads it anew."""
+        """Take a table through the pipeline; each step loads it again."""
         subject = self._subject(name, wanted.policy, partial(self.retry, partial(self.lake.open, name)))
         return maintain_table(subject, only=self.options.only, cause=wanted.cause, stop=stop, record=record)
 

@@ -20,7 +20,7 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be done to a table, and why."""
+    """The policy for a run, and its cause."""
 
     policy: Policy
     cause: str
@@ -30,12 +30,12 @@ class Tables(Protocol):
     """Tables that can be taken through the pipeline."""
 
     def maintain(self, name: TableName, wanted: Wanted, stop: Stop, record: Record) -> TableRun:
-        """Do what is wanted; *record* is told of each step as it ends, *stop* asked before each begins."""
+        """Maintain a table; *record* is called with each step as it ends, *stop* before each begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRunner:
-    """Runs the maintenance of tables, each by one run at a time on however many machines."""
+    """Runs the maintenance of tables, each by one run at a time, across machines."""
 
     tables: Tables
     history: History
@@ -45,9 +45,9 @@ class TableRunner:
     def leased(
         self, name: TableName, key: str, stop: Stop = lambda: False
     ) -> Iterator[Callable[[Wanted], TableRun]]:
-        """Take the lease of a table, or raise `LeaseTakenError`; give what runs and records what is wanted.
+        """Take the lease of a table, or raise `LeaseTakenError`; yield the function that runs and records.
 
-        The run ends before its next step once it is told to stop, or if the lease is lost.
+        The run ends before its next step once it is stopped, or if the lease is lost.
         """
         with self.leases.hold(key) as lease:
 

@@ -1,4 +1,4 @@
-"""Clearing away what statistics leave behind: files that nothing names, states and segments of the past."""
+"""Deleting left-over statistics files that nothing names, and states and segments of the past."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ NAME = "clean up"
 
 
 def folders(table: IcebergTable, policy: Policy) -> Sequence[str]:
-    """The folder in which statistics files lie; none where they are kept."""
+    """The folder of statistics files; none if the policy keeps them."""
     wanted = policy.statistics_files.older_than is not None and collects_garbage(table)
     return [table.metadata_folder] if wanted else []
 
 
 def plan(look: PlanInput) -> Plan | Idle:
-    """Say which files go."""
+    """Plan which files to delete."""
     age = look.policy.statistics_files.older_than
     if age is None:
-        return Idle("statistics files are kept")
+        return Idle("the policy keeps statistics files")
     table = look.table
-    found = statistics_files(look, age) if collects_garbage(table) else Deletable()
-    files = found.files
+    left_over_files = statistics_files(look, age) if collects_garbage(table) else Deletable()
+    files = left_over_files.files
     garbage = _garbage(look)
     if not files and not garbage:
-        return Idle("; ".join(("no file is left over", *found.notes)))
+        return Idle("; ".join(("no file is left over", *left_over_files.notes)))
     why = [f"{counted(len(files), 'statistics file')} unreferenced"] if files else []
     why += [f"{counted(len(garbage), 'old state or segment', 'old states and segments')}"] if garbage else []
     return Plan(
-        "; ".join((*why, *found.notes)),
+        "; ".join((*why, *left_over_files.notes)),
         len(files) + len(garbage),
         sum(file.size for file in files) + sum(garbage.values()),
         {"files": files, "garbage": garbage},
@@ -50,7 +50,7 @@ def plan(look: PlanInput) -> Plan | Idle:
 
 
 def _garbage(look: PlanInput) -> dict[str, int]:
-    """The states and segments that may go, with their sizes."""
+    """The states and segments that may be deleted, with their sizes."""
     table, store = look.table, look.survey.store
     names = store.garbage(table.uuid, table.snapshots.keys(), now=look.now)
     sizes = store.listing() if names else {}
@@ -58,7 +58,7 @@ def _garbage(look: PlanInput) -> dict[str, int]:
 
 
 def statistics_files(look: PlanInput, age: timedelta) -> Deletable:
-    """Return the old statistics files, and partial ones, that lie with the metadata and nothing names."""
+    """Return the old statistics files, and partial ones, stored with the metadata but not named in it."""
     listing = look.listed(look.table.metadata_folder)
     left = {each.file.location for each in left_over(look.survey)}
     older_than = look.now - age.total_seconds()
@@ -76,7 +76,7 @@ def _is_partial(file: Listed) -> bool:
 
 
 def run(look: TableView, planned: Plan) -> Ran:
-    """Delete those that nothing names at this moment either."""
+    """Delete those that are still not named by anything."""
     age = look.policy.statistics_files.older_than
     again = look_again(look.subject, folders)
     table, store = again.table, again.survey.store
@@ -85,17 +85,19 @@ def run(look: TableView, planned: Plan) -> Ran:
         still = set(statistics_files(again, age).files)
         files = [file for file in planned.details["files"] if file in still]
         remove(again, files)
-    gone = (
+    deleted = (
         store.collect_garbage(table.uuid, table.snapshots.keys(), now=again.now)
         if planned.details["garbage"]
         else []
     )
-    removed = sum(file.size for file in files) + sum(planned.details["garbage"].get(name, 0) for name in gone)
-    return Ran(len(files) + len(gone), removed)
+    removed = sum(file.size for file in files) + sum(
+        planned.details["garbage"].get(name, 0) for name in deleted
+    )
+    return Ran(len(files) + len(deleted), removed)
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that what describes the table is still there."""
+    """Check that the files that describe the table still exist."""
     state = after.survey.state
     if before.survey.state is not None:
         if state is None:

@@ -1,4 +1,4 @@
-"""Which files of a folder may be deleted: those that no table, state or fork known to us may need."""
+"""Which files of a folder may be deleted: those that no known table, state or fork may need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rookery.tables.iceberg import IcebergTable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deletable:
-    """The files that may be deleted, and the number and bytes of all that were looked at beside them."""
+    """The files that may be deleted, and the number and bytes of all files examined with them."""
 
     files: tuple[Listed, ...] = ()
     of_files: int = 0
@@ -54,10 +54,10 @@ def deletable(
 ) -> Deletable:
     """Return those of the *wanted* files of a folder that may be deleted, or refuse.
 
-    Each file that the table names must be found in the listing, or be proved to lie elsewhere. Then, if
-    anything is left to delete, metadata files in the folder are asked what they claim, and all other tables
-    of the catalog. A folder *outside* of the table's own must be its alone, whatever is forced: else nothing
-    in it may be deleted, which is noted and no refusal.
+    Each file that the table names must be found in the listing, or be proved to be elsewhere. Then, if
+    anything is left to delete, the claims of metadata files in the folder are read, and of all other tables
+    of the catalog. A folder *outside* of the table's own must be its alone, even if forced: else nothing
+    in it may be deleted, which is a note, not an error.
     """
     if not wanted.any():
         return Deletable()
@@ -73,24 +73,24 @@ def deletable(
         return _left(table, listing, wanted, why)
     others = np.zeros(len(wanted), bool)
     notes: list[str] = []
-    for found in (claims(table, store, listing, look.now), _neighbours(look, listing)):
-        if outside and found.shared is not None:
-            return _left(table, listing, wanted, found.shared)
-        if found.refusal is not None and not look.forced:
-            raise found.refusal
-        inside = listing.inside(folder for folder in found.folders if not listing.is_folder(folder))
-        claimed = listing.account(found.names).matched
-        if outside and found.of_others and (claimed & ~inside).any():
+    for claim in (claims(table, store, listing, look.now), _neighbours(look, listing)):
+        if outside and claim.shared is not None:
+            return _left(table, listing, wanted, claim.shared)
+        if claim.refusal is not None and not look.forced:
+            raise claim.refusal
+        inside = listing.inside(folder for folder in claim.folders if not listing.is_folder(folder))
+        claimed = listing.account(claim.names).matched
+        if outside and claim.of_others and (claimed & ~inside).any():
             return _left(table, listing, wanted, "another table of the catalog has files there")
         others |= inside | claimed
-        if found.since_ms is not None and not look.forced:
-            late = _written_since(listing, found.since_ms / 1000 - age.total_seconds()) & wanted & ~others
+        if claim.since_ms is not None and not look.forced:
+            late = _written_since(listing, claim.since_ms / 1000 - age.total_seconds()) & wanted & ~others
             notes += [_note(int(late.sum()))] if late.any() else []
             wanted = wanted & ~late
-    doomed = np.flatnonzero(wanted & ~others)
+    to_delete = np.flatnonzero(wanted & ~others)
     looked_at = [listing.files[number] for number in np.flatnonzero(~others)]
     return Deletable(
-        tuple(listing.files[number] for number in doomed),
+        tuple(listing.files[number] for number in to_delete),
         len(looked_at),
         sum(file.size for file in looked_at),
         tuple(notes),
@@ -112,8 +112,8 @@ def _written_since(listing: Listing, moment: float) -> NDArray[np.bool_]:
 
 
 def _neighbours(look: PlanInput, listing: Listing) -> Claims:
-    """Ask the other tables of the catalog; where they cannot be asked, nothing is deleted without --yes."""
-    hint = "see that the catalog can be reached; --yes deletes what no metadata in the folder itself names"
+    """Read what other tables of the catalog claim; if that fails, nothing is deleted without --yes."""
+    hint = "check that the catalog can be reached; --yes deletes what no metadata in the folder itself names"
     if look.neighbours is None:
         return Claims(refusal=UsageError("the catalog's other tables are not known", hint=hint))
     try:
@@ -124,12 +124,12 @@ def _neighbours(look: PlanInput, listing: Listing) -> Claims:
 
 
 def _check_accounted(table: IcebergTable, unaccounted: Sequence[str]) -> None:
-    """Refuse where files that the table names are neither listed nor proved to lie elsewhere."""
+    """Refuse where files that the table names are neither listed nor proved to be elsewhere."""
     if unaccounted:
         raise UsageError(
             f"{counted(len(unaccounted), 'file')} that {table.name} names cannot be found, "
-            f"{shown(unaccounted[0])} among them: one in its folder may be that one by another name",
-            hint="is a link or a mount missing here? Nothing is deleted before all that it names is found",
+            f"{shown(unaccounted[0])} among them: a file in its folder may be the same under another name",
+            hint="is a link or a mount missing here? Nothing is deleted until all that it names is found",
         )
 
 

@@ -11,20 +11,20 @@ from rookery.model import StorageError
 from rookery.sidecar import Store
 
 Listings: TypeAlias = Mapping[str, Listing | StorageError]
-"""Folders by their locations: what is in them, or why that cannot be known."""
+"""Folders by their locations: their contents, or why they cannot be listed."""
 
 
 def list_table(location: str, store: Store) -> Listing:
-    """List a folder for deletion: links, and what lies behind them, are left out."""
+    """List a folder for deletion: links, and what they lead to, are left out."""
     return Listing(location, list_folder(location, store.io_properties, links=False))
 
 
 def list_folders(locations: Iterable[str], store: Store) -> Listings:
-    """List folders; one that cannot be listed does not keep the others from it."""
-    found: dict[str, Listing | StorageError] = {}
+    """List folders; an error in one does not affect the others."""
+    listings: dict[str, Listing | StorageError] = {}
     for location in locations:
         try:
-            found[location.rstrip("/")] = list_table(location, store)
+            listings[location.rstrip("/")] = list_table(location, store)
         except StorageError as error:
-            found[location.rstrip("/")] = error
-    return found
+            listings[location.rstrip("/")] = error
+    return listings

@@ -21,20 +21,20 @@ SETTING = "orphans.outside"
 
 
 def outside_folders(table: IcebergTable) -> list[str]:
-    """Return the folders that a table writes to and that do not lie in its own; none lies in another."""
+    """Return the folders that a table writes to and that are not inside its own; none is inside another."""
     _, *written = folders_written(table.location, table.properties)
-    found: list[str] = []
+    outside: list[str] = []
     for folder in sorted((each.rstrip("/") for each in written), key=len):
-        if not any(Listing(known, ()).contains(folder) for known in (table.location, *found)):
-            found = [known for known in found if not Listing(folder, ()).contains(known)] + [folder]
-    return found
+        if not any(Listing(known, ()).contains(folder) for known in (table.location, *outside)):
+            outside = [known for known in outside if not Listing(folder, ()).contains(known)] + [folder]
+    return outside
 
 
 def not_its_own(look: PlanInput, folder: str) -> str | None:
-    """Say why a folder outside of a table's own may hold files of others; None if it is the table's alone."""
+    """Return why a folder outside of a table's own may hold other tables' files; None if it holds none."""
     table = look.table
     if Listing(folder, ()).contains(table.location):
-        return f"the folder of {table.name} itself lies there"
+        return f"the folder of {table.name} itself is there"
     why = _other_writer(look, folder)
     if why is not None or _bears_uuid(folder, table.uuid):
         return why
@@ -44,7 +44,7 @@ def not_its_own(look: PlanInput, folder: str) -> str | None:
 
 
 def _other_writer(look: PlanInput, folder: str) -> str | None:
-    """Say which other table of the catalog writes to a folder, or to one above it."""
+    """Return which other table of the catalog writes to a folder, or to one above it."""
     if look.neighbours is None:
         return "the catalog's other tables are not known"
     try:
@@ -58,7 +58,7 @@ def _other_writer(look: PlanInput, folder: str) -> str | None:
         for written in (*metadata_of(other).folders, beside):
             if Listing(written, ()).contains(folder):
                 return f"{other.name} writes to {shown(written)}"
-    return None if failure is None else f"another table of the catalog cannot be asked: {failure.message}"
+    return None if failure is None else f"another table of the catalog cannot be read: {failure.message}"
 
 
 def _bears_uuid(folder: str, table_uuid: str) -> bool:

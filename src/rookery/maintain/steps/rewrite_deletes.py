@@ -23,7 +23,7 @@ TARGET_PROPERTY, TARGET = "write.delete.target-file-size-bytes", 64 << 20
 
 
 def sizes_of(survey: Survey, min_files: int) -> Sizes:
-    """Which sizes of position delete files are good ones."""
+    """Which sizes of position delete files are right."""
     target = number_of(survey.table.properties, TARGET_PROPERTY, TARGET)
     return Sizes(target, int(target * SMALL_SHARE), int(target * LARGE_SHARE), min_files)
 
@@ -40,7 +40,7 @@ def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.i
 
 
 def plan(look: PlanInput) -> Plan | Idle:
-    """Say which deletes are to be removed, and which rewritten."""
+    """Plan which deletes to remove, and which to rewrite."""
     survey, wanted = look.survey, look.policy.deletes
     if not survey.deletes.num_rows:
         return Idle("there are no deletes")
@@ -66,7 +66,7 @@ def _keys(deletes: pa.Table) -> list[tuple[str, int]]:
 
 
 def _size(deletes: pa.Table) -> int:
-    """Deletion vectors share a file: of each, its own part counts."""
+    """Deletion vectors share a file: for each, only its own part counts."""
     own = pc.coalesce(deletes["content_size"], deletes["size"])
     return int(pc.sum(own).as_py() or 0)
 
@@ -86,15 +86,15 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that the rows are the same, and the files those that were planned."""
-    said = same_rows(before, after)
-    if said or ran.files == planned.files:
-        return said
+    """Check that the rows are the same, and the files those that were planned."""
+    notes = same_rows(before, after)
+    if notes or ran.files == planned.files:
+        return notes
     if before.survey.table.format_version > 2:
-        # There Iceberg turns old deletes to deletion vectors, all of them.
+        # There Iceberg converts all old deletes to deletion vectors.
         return (f"Iceberg rewrote {ran.details['rewritten']:,} delete files to deletion vectors",)
     as_planned(planned, ran, "delete files")
-    return said
+    return notes
 
 
 STEP = Step(NAME, (COMPACT,), ("delete files",), plan, run, verify)

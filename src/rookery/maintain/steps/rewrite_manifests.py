@@ -19,7 +19,7 @@ NAME = "rewrite manifests"
 
 
 def plan(look: PlanInput) -> Plan | Idle:
-    """Say which manifests are to be rewritten; Iceberg takes all of a partition spec together."""
+    """Plan which manifests to rewrite; Iceberg takes all of a partition spec together."""
     if look.not_rewritable:
         return Idle(look.not_rewritable)
     most = look.policy.manifests.most_small
@@ -27,7 +27,7 @@ def plan(look: PlanInput) -> Plan | Idle:
     by_spec: defaultdict[int, list[FileList]] = defaultdict(list)
     for manifest in look.survey.manifests:
         by_spec[manifest.spec_id].append(manifest)
-    small = {spec: sum(each.size < target / 2 for each in found) for spec, found in by_spec.items()}
+    small = {spec: sum(each.size < target / 2 for each in manifests) for spec, manifests in by_spec.items()}
     specs = [spec for spec in sorted(by_spec) if small[spec] > most and _taken(by_spec[spec], target)]
     if not specs:
         return Idle(f"{counted(sum(small.values()), 'small manifest')}; {most:,} may be")
@@ -43,12 +43,12 @@ def plan(look: PlanInput) -> Plan | Idle:
 
 def _taken(manifests: Sequence[FileList], target: int) -> list[FileList]:
     """The manifests that Iceberg would rewrite: of data, of deletes, or of both."""
-    found: list[FileList] = []
+    chosen: list[FileList] = []
     for is_data in (True, False):
-        mine = [manifest for manifest in manifests if manifest.is_data is is_data]
-        if len(mine) > 1 or sum(manifest.size for manifest in mine) > target:
-            found += mine
-    return found
+        same_kind = [manifest for manifest in manifests if manifest.is_data is is_data]
+        if len(same_kind) > 1 or sum(manifest.size for manifest in same_kind) > target:
+            chosen += same_kind
+    return chosen
 
 
 def run(look: TableView, planned: Plan) -> Ran:
@@ -60,11 +60,11 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that the rows are the same, and the manifests those that were planned."""
-    said = same_rows(before, after)
-    if not said:
+    """Check that the rows are the same, and the manifests those that were planned."""
+    notes = same_rows(before, after)
+    if not notes:
         as_planned(planned, ran, "manifests")
-    return said
+    return notes
 
 
 STEP = Step(NAME, (COMPACT, DELETES), ("manifests",), plan, run, verify)

@@ -1,4 +1,4 @@
-"""What the steps of the pipeline share: their subject, what they plan, and what result."""
+"""What the steps of the pipeline share: their subject, plans and results."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """What became of a step, or of a run."""
+    """The outcome of a step, or of a run."""
 
     NOT_NEEDED = "not needed"
     PLANNED = "planned"  # a dry run
     DONE = "done"
     FAILED = "failed"
-    STOPPED = "stopped"  # a step that it rests upon has failed, or the run was stopped
-    INTERRUPTED = "interrupted"  # the process that ran it is gone
+    STOPPED = "stopped"  # a step that it depends on has failed, or the run was stopped
+    INTERRUPTED = "interrupted"  # the process that ran it has ended
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A table to be maintained; `load` gives it as it is at that moment, `spark` starts a session."""
+    """A table to be maintained; `load` returns its current version, `spark` starts a session."""
 
     name: TableName
     load: Callable[[], tuple[Table, Store]]
     spark: Callable[[], SparkSession]
     policy: Policy
     now: Callable[[], float]  # seconds since 1970
-    forced: bool = False  # `--yes`: what is refused without it is done
-    neighbours: Neighbours | None = None  # the catalog's other tables; none: they cannot be asked for
+    forced: bool = False  # `--yes`: do what is refused without it
+    neighbours: Neighbours | None = None  # the catalog's other tables; None: they cannot be loaded
 
     def open(self) -> tuple[IcebergTable, Store]:
-        """Load the table as the one of Iceberg that the steps here take it for."""
+        """Load the table, which must be one of Iceberg."""
         table, store = self.load()
         return iceberg(table), store
 
     def view(self, survey: Survey, done: tuple[str, ...] = (), listings: Listings | None = None) -> TableView:
-        """Return what a step plans by and acts on, at this moment."""
+        """Return the input of a step's plan and run, as of now."""
         return TableView(
             survey=survey,
             policy=self.policy,
@@ -70,7 +70,7 @@ class Subject:
 
 
 def iceberg(table: Table) -> IcebergTable:
-    """Return a table of Iceberg; another format brings steps of its own."""
+    """Return a table of Iceberg; other formats need steps of their own."""
     if not isinstance(table, IcebergTable):
         raise UsageError(f"{table.name} is not an Iceberg table", hint="only those are maintained")
     return table
@@ -95,7 +95,7 @@ class Idle:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanInput:
-    """All that a step plans by: the table at one moment, what is wanted of it, and what is around it.
+    """The input of a plan: the table at one moment, its policy, and the tables and folders around it.
 
     It has neither the catalog nor Spark nor a clock: the same input gives the same plan.
     """
@@ -105,7 +105,7 @@ class PlanInput:
     now: float  # seconds since 1970
     done: tuple[str, ...] = ()  # names of steps; in a dry run, those that would have been done
     forced: bool = False  # `--yes`
-    neighbours: Neighbours | None = None  # the catalog's other tables; none: they cannot be asked for
+    neighbours: Neighbours | None = None  # the catalog's other tables; None: they cannot be loaded
     listings: Listings | None = None  # of folders, from before the table was loaded
 
     @property
@@ -117,23 +117,23 @@ class PlanInput:
         """Return a folder as it was listed before the table was loaded.
 
         What was committed before a listing is known to a table that is loaded after it. A folder that was
-        not listed then, as the table has begun to write there since, is not looked at. Where nothing was
+        not listed then, as the table has begun to write there since, is not examined. Where nothing was
         listed, as in a dry run, it is listed now.
         """
         if self.listings is None:
             return list_table(location, self.survey.store)
-        found = self.listings.get(location.rstrip("/"))
-        if found is None:
+        listing = self.listings.get(location.rstrip("/"))
+        if listing is None:
             raise StorageError(
                 f"{shown(location)} is new among the folders that the table writes to", hint="run it again"
             )
-        if isinstance(found, StorageError):
-            raise found
-        return found
+        if isinstance(listing, StorageError):
+            raise listing
+        return listing
 
     @cached_property
     def comparison(self) -> StatsComparison:
-        """The table's statistics, held against what it is now."""
+        """The table's statistics, compared with the table as it is now."""
         return comparison(self.survey)
 
     @cached_property
@@ -159,7 +159,7 @@ class PlanInput:
 
 @dataclass(frozen=True, kw_only=True)
 class TableView(PlanInput):
-    """A table as a step finds it, with what the step runs by."""
+    """A table at the start of a step, with what the step needs to run."""
 
     subject: Subject
 
@@ -170,7 +170,7 @@ class TableView(PlanInput):
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a step did: to how many files and bytes, and what should be said of it."""
+    """What a step did: to how many files and bytes, and notes for its report."""
 
     files: int = 0
     bytes: int = 0
@@ -180,7 +180,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of the pipeline: what is needed is planned, run, and then held against the table."""
+    """A step of the pipeline: work is planned, run, and then verified on the table."""
 
     name: str
     needs: tuple[str, ...]  # steps whose failure stops it
@@ -189,18 +189,18 @@ class Step:
     run: Callable[[TableView, Plan], Ran]
     verify: Callable[
         [TableView, Plan, Ran, TableView], tuple[str, ...]
-    ]  # raises; returns what should be said
-    # The folders that the plan goes through, if it does: they are listed before the table is loaded.
+    ]  # raises; returns notes for the report
+    # The folders that the plan examines, if any: they are listed before the table is loaded.
     folders: Callable[[IcebergTable, Policy], Sequence[str]] | None = None
 
 
 class VerificationError(RookeryError):
-    """A table is not what it should be after a step; nothing more is done to it."""
+    """A table failed verification after a step; no further step is run on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What became of one step."""
+    """The report of one step."""
 
     step: str
     outcome: Outcome
@@ -217,10 +217,10 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class TableRun:
-    """What became of one table."""
+    """The report of one table."""
 
     table: str
-    cause: str  # what set it off: "asked for", "health 0.61 is below 0.8", "every 6h", …
+    cause: str  # why it was started: "asked for", "health 0.61 is below 0.8", "every 6h", …
     outcome: Outcome
     steps: tuple[StepReport, ...]
     seconds: float = 0.0

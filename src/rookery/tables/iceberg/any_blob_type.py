@@ -9,10 +9,10 @@ _PLACE = "blob-metadata"  # as validation names it
 
 
 def load_with_any_blob_type(catalog: Catalog, identifier: tuple[str, ...]) -> Table:
-    """Load a table; where PyIceberg refuses a blob's type, have it take any text for one, and load again."""
+    """Load a table; where PyIceberg refuses a blob's type, make it accept any text, and load again."""
     try:
         return catalog.load_table(identifier)
-    except Exception as error:  # each kind of catalog wraps what validation finds in its own way
+    except Exception as error:  # each kind of catalog wraps validation errors in its own way
         if _PLACE not in str(error):
             raise
         accept_any_blob_type()
@@ -20,7 +20,7 @@ def load_with_any_blob_type(catalog: Catalog, identifier: tuple[str, ...]) -> Ta
 
 
 def accept_any_blob_type() -> None:
-    """Let PyIceberg take any text for the type of a blob, as the specification does; for this process."""
+    """Let PyIceberg accept any text as the type of a blob, as the specification does; for this process."""
     # Imported here, as only such tables need them: the models of metadata have no stable place.
     from pyiceberg.catalog.rest import TableResponse
     from pyiceberg.table import metadata, statistics

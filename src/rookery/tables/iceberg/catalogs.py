@@ -1,4 +1,4 @@
-"""Which catalog is meant: one configured for PyIceberg, one named by its address, or the embedded one."""
+"""Selecting a catalog: one configured for PyIceberg, one named by its address, or the embedded one."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class CatalogConfig:
     """A catalog's name and its properties, as PyIceberg knows them."""
 
     name: str
-    properties: Mapping[str, str] = field(repr=False)  # may hold secrets
+    properties: Mapping[str, str] = field(repr=False)  # may contain secrets
 
     @property
     def type(self) -> str:
-        """The kind of catalog, as `sql` or `rest`: what `type` says, else what the address looks like."""
+        """The kind of catalog, as `sql` or `rest`: by `type`, else by its address."""
         stated = self.properties.get("type")
         try:
             if stated:
@@ -58,7 +58,7 @@ def home() -> Path:
 
 
 def embedded(folder: Path | None = None) -> CatalogConfig:
-    """The catalog that needs nothing prepared: SQLite and a folder, shared by Spark and Python."""
+    """The catalog that needs no setup: SQLite and a folder, shared by Spark and Python."""
     folder = folder or home()
     return CatalogConfig(
         EMBEDDED_NAME,
@@ -82,14 +82,14 @@ def configured() -> Mapping[str, Mapping[str, str]]:
 def _pyiceberg_config() -> Config:
     try:
         return Config()
-    except Exception as error:  # strictyaml has its own errors, and they quote the file
+    except Exception as error:  # strictyaml has its own errors, which quote the file
         raise CatalogError(
             f"PyIceberg's configuration cannot be read: {type(error).__name__}", hint="check .pyiceberg.yaml"
         ) from error
 
 
 def _default_name() -> str | None:
-    """The catalog that PyIceberg is told to take if none is named."""
+    """PyIceberg's configured default catalog."""
     config = _pyiceberg_config()
     try:
         name = config.get_default_catalog_name()
@@ -105,9 +105,9 @@ def _flat(properties: Mapping[str, object]) -> dict[str, str]:
 def resolve(
     name: str | None = None, uri: str | None = None, warehouse: str | None = None, **properties: str
 ) -> CatalogConfig:
-    """Settle which catalog is meant. What is said here goes before what is configured.
+    """Resolve a catalog. Arguments override the configuration.
 
-    With nothing said, it is PyIceberg's default catalog if one is configured, else the embedded one.
+    Without arguments, it is PyIceberg's default catalog if one is configured, else the embedded one.
     """
     given = {key: value for key, value in {"uri": uri, "warehouse": warehouse, **properties}.items() if value}
     known = configured()
@@ -130,7 +130,7 @@ def resolve(
 
 
 def resolve_table(text: str, catalog: str | None = None) -> tuple[CatalogConfig, TableName]:
-    """Settle which table a name means, and of which catalog: of *catalog*, or of the one it begins with."""
+    """Resolve a table's name and its catalog: *catalog*, or the one that the name begins with."""
     config = resolve(catalog)
     name = TableName.parse(text, default_catalog=config.name, catalogs=configured().keys())
     return (config if name.catalog == config.name else resolve(name.catalog)), name
@@ -138,12 +138,12 @@ def resolve_table(text: str, catalog: str | None = None) -> tuple[CatalogConfig,
 
 def open_catalog(config: CatalogConfig) -> Catalog:
     """Open a catalog; the folder of a SQLite one is made if it is missing."""
-    kind = config.type  # says plainly what is missing before anything is tried
+    kind = config.type  # raises if it is not configured, before anything is tried
     if kind == SQL:
         _make_sqlite_folder(config.properties.get("uri", ""))
     try:
         return load_catalog(config.name, **{PY_IO_IMPL: FILE_IO, **config.properties})
-    except Exception as error:  # every kind of catalog raises what its client library raises
+    except Exception as error:  # every catalog client raises its own errors
         raise CatalogError(
             f"catalog '{config.name}' cannot be opened: {reason_of(error, config.properties)}",
             hint="check its uri and that the server runs; `rookery doctor` gives details",
@@ -151,10 +151,10 @@ def open_catalog(config: CatalogConfig) -> Catalog:
 
 
 def reason_of(error: Exception, properties: Mapping[str, str]) -> str:
-    """Say in one line, with no secrets, what another library complains of."""
+    """Return another library's error as one line, without secrets."""
     text = " ".join(str(error).split())
-    told = _PYDANTIC.search(text)  # pydantic quotes the input and adds a link
-    return redact(told.group(1) if told else text, properties) or type(error).__name__
+    match = _PYDANTIC.search(text)  # pydantic quotes the input and adds a link
+    return redact(match.group(1) if match else text, properties) or type(error).__name__
 
 
 def open_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> IcebergTable:
@@ -172,7 +172,7 @@ def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str])
         raise MissingTableError(
             f"there is no table {name}", hint="check the name, or use --catalog"
         ) from error
-    except Exception as error:  # every kind of catalog raises what its client raises
+    except Exception as error:  # every catalog client raises its own errors
         raise CatalogError(
             f"{name} cannot be loaded: {reason_of(error, properties)}",
             hint="check that the catalog is reachable, and that its metadata can be read",
@@ -195,16 +195,16 @@ def table_locations(catalog: Catalog) -> Iterator[str]:
 
 
 def _renewable(table: Table, properties: Mapping[str, str]) -> Table:
-    """Let the storage settings that come with a table be fetched again: a REST server's may expire."""
+    """Make a table's storage settings renewable: those of a REST server may expire."""
     fetch = _TableSettings(CatalogConfig(table.catalog.name, dict(properties)), table.name())
-    # PyIceberg reads them whenever it opens a file system, and whoever opens files asks here.
+    # PyIceberg reads them whenever it opens a file system, so they are renewed here.
     table.io.properties = RenewableProperties(table.io.properties, fetch)  # type: ignore[assignment]
     return table
 
 
 @dataclass(frozen=True, slots=True)
 class _TableSettings:
-    """Asks a catalog for the storage settings of a table; in a worker process too, so it holds names only."""
+    """Fetches a table's storage settings from its catalog; in worker processes too, so it has only names."""
 
     config: CatalogConfig
     identifier: tuple[str, ...]
@@ -214,7 +214,7 @@ class _TableSettings:
             return dict(_load(open_catalog(self.config), self.identifier).io.properties)
         except RookeryError:
             raise
-        except Exception as error:  # every kind of catalog raises what its client raises
+        except Exception as error:  # every catalog client raises its own errors
             raise CatalogError(
                 f"{'.'.join(self.identifier)} cannot be loaded: {reason_of(error, self.config.properties)}"
             ) from error
@@ -226,12 +226,12 @@ def is_view(catalog: Catalog, identifier: tuple[str, ...]) -> bool:
         if getattr(catalog, "engine", None) is not None:
             return _stands_in_sql(catalog, identifier)
         return catalog.view_exists(identifier)
-    except Exception:  # noqa: BLE001  # not every catalog knows views, and what is said next does not need it
+    except Exception:  # noqa: BLE001  # not every catalog has views, and the error below does not need them
         return False
 
 
 def _stands_in_sql(catalog: Catalog, identifier: tuple[str, ...]) -> bool:
-    """PyIceberg's SQL catalog does not tell of views, but Java's puts them among the tables."""
+    """PyIceberg's SQL catalog does not list views, but Java's stores them among the tables."""
     from pyiceberg.catalog.sql import IcebergTables, SqlCatalog  # brings SQLAlchemy
     from sqlalchemy import select
 

@@ -100,7 +100,7 @@ def _leaf(node: ice.UnboundPredicate, negated: bool, names: Names, zone: tzinfo)
     if isinstance(node, ice.IsNull | ice.NotNull):
         field = _column(node, names)
         if isinstance(field, Group):
-            raise Inexact("only plain columns are asked whether they are null")
+            raise Inexact("only plain columns can be tested for null")
         return null_test(field, negated=negated ^ isinstance(node, ice.NotNull))
     field = _column(node, names)
     if isinstance(field, Group):
@@ -127,7 +127,7 @@ _NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.LE: Op.GT, Op.GT: Op.LE
 
 
 def _column(node: ice.UnboundPredicate, names: Names) -> Field | Group:
-    """Find a reference by its dotted name, whose parts may hold dots themselves."""
+    """Find a reference by its dotted name, whose parts may contain dots."""
     name = str(getattr(node.term, "name", node.term))
     whole = name.lower()
     for field in names.fields:
@@ -153,7 +153,7 @@ def _literal(literal: given.Literal[Any], field: Field) -> Literal:
 
 
 def _opaque(node: ice.UnboundPredicate, negated: bool, names: Names, reason: str) -> Opaque:
-    """Say in Spark SQL what was asked."""
+    """Format an expression as Spark SQL, for messages."""
     column = _column(node, names)
     name = ".".join(map(quote_part, column.parts)) if isinstance(column, Field) else column.name
     text = f"{name} {_TAILS[type(node)]}" if type(node) in _TAILS else f"{type(node).__name__}({name})"

@@ -23,7 +23,7 @@ from rookery.tables.iceberg.manifest_list import Manifest
 _MAPS = ("column_sizes", "value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")
 _DELETED = 2
 _CONTENTS = 3
-_BATCH = 1 << 29  # bytes of one column: two manifests together stay below what Arrow's offsets can tell
+_BATCH = 1 << 29  # bytes of one column: two manifests together stay below the limit of Arrow's offsets
 
 _FILE = Fields(
     (
@@ -57,7 +57,7 @@ _ENTRY = Fields(
 
 
 def read_files(io: FileIO, manifests: Iterable[Manifest]) -> pa.Table:
-    """Return the live files of *manifests*, data and deletes alike."""
+    """Return the live files of *manifests*, both data and deletes."""
     batches: list[pa.RecordBatch] = []
     manifests = list(manifests)
     if not manifests:
@@ -93,7 +93,7 @@ class _Reading:
             self._partition_of.append(self._number_partitions(program, before, file.place))
 
     def _number_partitions(self, program: Program, start: int, place: Place) -> NDArray[np.int64]:
-        """Say for each entry from *start* which partition it is in, decoding each of them once."""
+        """Return the partition of each entry from *start*, decoding each partition once."""
         ends = self.columns.words("partition")
         first = int(ends[start - 1]) if start else 0
         offsets = np.concatenate(([first], ends[start:])) - first
@@ -102,8 +102,8 @@ class _Reading:
         reader = program.readers["partition"]
         texts = [reader.json(value, place) for value in raw.dictionary.to_pylist()]
         numbers = [self._partitions.setdefault(text, len(self._partitions)) for text in texts]
-        found: NDArray[np.int64] = np.array(numbers, np.int64)[raw.indices.to_numpy()]
-        return found
+        codes: NDArray[np.int64] = np.array(numbers, np.int64)[raw.indices.to_numpy()]
+        return codes
 
     def batch(self) -> pa.RecordBatch:
         """Return what has been decoded."""
@@ -162,22 +162,22 @@ class _Reading:
         return pa.array(np.where(self.columns.valid(name), own, self._repeat(of_manifests)), pa.int64())
 
     def _content(self) -> pa.Array:
-        """What the first version of the format, which has no deletes, does not say is data."""
-        found = np.where(self.columns.valid("content"), self.columns.words("content"), 0)
-        wrong = np.flatnonzero((found < 0) | (found >= _CONTENTS))
+        """In the first version of the format, which has no deletes, a missing value means data."""
+        content = np.where(self.columns.valid("content"), self.columns.words("content"), 0)
+        wrong = np.flatnonzero((content < 0) | (content >= _CONTENTS))
         if len(wrong):
-            raise FormatError(self._place(int(wrong[0])), "data or deletes", f"content {found[wrong[0]]}")
-        return pa.array(found, pa.int8())
+            raise FormatError(self._place(int(wrong[0])), "data or deletes", f"content {content[wrong[0]]}")
+        return pa.array(content, pa.int8())
 
     def _text(self, name: str, *, required: bool = False) -> pa.Array:
-        found = self.columns.texts(name, pa.string(), required=required)
+        texts = self.columns.texts(name, pa.string(), required=required)
         try:
-            found.validate(full=True)
+            texts.validate(full=True)
         except pa.ArrowInvalid as error:
-            values = found.view(pa.binary()).to_pylist()
+            values = texts.view(pa.binary()).to_pylist()
             row = next(row for row, value in enumerate(values) if not _is_text(value))
             raise FormatError(self._place(row), f"text in the field {name}", repr(values[row])) from error
-        return found
+        return texts
 
     def _place(self, row: int) -> Place:
         """The manifest that lists a file."""

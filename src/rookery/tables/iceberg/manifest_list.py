@@ -1,4 +1,4 @@
-"""Manifest lists: what a snapshot's manifests are, and what is known of them without opening any."""
+"""Manifest lists: the manifests of a snapshot, with their summaries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Manifest:
 
     @property
     def path(self) -> str:
-        """What it is called."""
+        """Its name."""
         return self.manifest_path
 
     @property
@@ -59,14 +59,14 @@ class Manifest:
 
     @property
     def live_files(self) -> int | None:
-        """How many files it adds and keeps, if it says."""
+        """How many files it adds and keeps, if stated."""
         if self.added_files_count is None or self.existing_files_count is None:
             return None
         return self.added_files_count + self.existing_files_count
 
     @property
     def identity(self) -> str:
-        """What makes it the same manifest.
+        """Its identity.
 
         Its files inherit sequence number and snapshot from it, and one manifest may be committed twice.
         """

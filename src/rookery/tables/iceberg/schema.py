@@ -8,9 +8,9 @@ from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructT
 from rookery.model.schema import Column, ListOf, MapOf, Primitive, Schema, Struct, Type
 
 
-def schema_of(found: IcebergSchema) -> Schema:
+def schema_of(schema: IcebergSchema) -> Schema:
     """Return a schema of PyIceberg's."""
-    return Schema(tuple(map(_column, found.fields)), found.schema_id)
+    return Schema(tuple(map(_column, schema.fields)), schema.schema_id)
 
 
 def _column(field: NestedField) -> Column:

@@ -1,4 +1,4 @@
-"""An Iceberg table, as the packages above see it."""
+"""An Iceberg table, behind the interface of `Table`."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class IcebergTable:
 
     @property
     def io(self) -> FileIO:
-        """The file system that holds it."""
+        """Its file system."""
         return self.table.io
 
     @property
     def io_properties(self) -> Mapping[str, str]:
-        """The settings with which its files are opened; they may hold secrets."""
+        """The settings with which its files are opened; they may contain secrets."""
         return self.table.io.properties
 
     @property
@@ -114,9 +114,9 @@ class IcebergTable:
         return self.snapshots[snapshot_id]
 
     def at(self, snapshot_id: int | None) -> Snapshot | None:
-        """Return the snapshot to read rows of: the current one, or one asked for, pinned to its columns."""
-        found = self.snapshot(snapshot_id)
-        return found if found is None or snapshot_id is None else replace(found, pinned=True)
+        """Return the snapshot to read rows of: the current one, or a given one, pinned to its columns."""
+        snapshot = self.snapshot(snapshot_id)
+        return snapshot if snapshot is None or snapshot_id is None else replace(snapshot, pinned=True)
 
     def ancestors(self, snapshot: Snapshot) -> Iterator[Snapshot]:
         """Yield a snapshot, its parent, and so on as far as they are kept."""
@@ -145,7 +145,7 @@ class IcebergTable:
         """Return the schema by which a snapshot is read, or the current one.
 
         The current snapshot is read with the current schema, as engines do: columns may have been renamed,
-        added or promoted since it was written. One that is asked for by its id is read as it was.
+        added or promoted since it was written. One selected by its id is read as it was.
         """
         current = self.table.metadata.current_snapshot_id
         if snapshot is None or (snapshot.id == current and not snapshot.pinned):
@@ -162,12 +162,12 @@ class IcebergTable:
 
     @cached_property
     def _schemas(self) -> Mapping[int, Schema]:
-        return {number: schema_of(found) for number, found in self.table.schemas().items()}
+        return {number: schema_of(schema) for number, schema in self.table.schemas().items()}
 
     def fields(self, snapshot: Snapshot | None = None) -> tuple[Field, ...]:
         """Return the leaf columns.
 
-        Files taken over from Hive may lack the columns that they are partitioned by; their values stand in
+        Files imported from Hive may lack the columns that they are partitioned by; their values are in
         the partition.
         """
         identity = {
@@ -176,12 +176,12 @@ class IcebergTable:
             for field in spec
             if field.transform.kind is TransformKind.IDENTITY
         }
-        found = self.schema(snapshot).leaves
-        return tuple(replace(field, filled=True) if field.id in identity else field for field in found)
+        leaves = self.schema(snapshot).leaves
+        return tuple(replace(field, filled=True) if field.id in identity else field for field in leaves)
 
     @cached_property
     def column_types(self) -> Mapping[int, str]:
-        """The types of all columns that there ever were, by id; those of now where they have changed."""
+        """The types of all current and former columns by id; the current one where it has changed."""
         schemas = (*self._schemas.values(), self._current_schema)
         return {number: str(column.type) for schema in schemas for number, column in schema.by_id.items()}
 
@@ -235,9 +235,9 @@ class IcebergTable:
     def file_lists(self, snapshot: Snapshot) -> list[Manifest]:
         """Return a snapshot's manifests, of data and of deletes."""
         if snapshot.id not in self._manifests:
-            found = self.table.snapshot_by_id(snapshot.id)
-            assert found is not None
-            self._manifests[snapshot.id] = read_manifest_list(self.io, found.manifest_list)
+            by_id = self.table.snapshot_by_id(snapshot.id)
+            assert by_id is not None
+            self._manifests[snapshot.id] = read_manifest_list(self.io, by_id.manifest_list)
         return self._manifests[snapshot.id]
 
     def read_files(self, lists: Sequence[FileList]) -> pa.Table:
@@ -249,16 +249,16 @@ class IcebergTable:
         return deletes_by_file(data, deletes, self._unpartitioned)
 
     def attached_deletes(self, data: pa.Table, deletes: pa.Table) -> list[str]:
-        """Return for each data file what is attached, as text that changes when that does; "" for nothing."""
+        """Return for each data file a digest of its deletes; "" for none."""
         return attached_deletes(data, deletes, self._unpartitioned)
 
     @cached_property
     def _unpartitioned(self) -> frozenset[int]:
-        """The ids of the partition specs that have no fields: their equality deletes hold for all files."""
+        """The ids of the partition specs that have no fields: their equality deletes apply to all files."""
         return frozenset(number for number, spec in self.specs.items() if not spec)
 
     def stands_alone(self, files: pa.Table) -> NDArray[np.bool_]:
-        """Every file does: what other files delete of it is attached to it."""
+        """True for every file: deletes by other files are attached to it."""
         return np.ones(files.num_rows, bool)
 
     # -- statistics and engines
@@ -298,18 +298,18 @@ class IcebergTable:
         written: WrittenFile,
         is_named: Callable[[BlobMetadata], bool],
     ) -> None:
-        """Make a statistics file that of a snapshot, by a commit of Java's."""
+        """Register a statistics file for a snapshot, by a commit of Java's."""
         jvm.register_statistics(spark, self.name, snapshot_id, written, is_named)
 
     @cached_property
     def not_loadable(self) -> str | None:
         """Why Spark, or any engine in Java, cannot load the table; None if they can."""
         types = {field.type for schema in self._schemas.values() for field in schema.leaves}
-        found = min((kind for kind in types if not java_knows(kind)), default=None)
-        return None if found is None else f"Iceberg's Java library does not know the type {found}"
+        unknown = min((kind for kind in types if not java_knows(kind)), default=None)
+        return None if unknown is None else f"Iceberg's Java library does not know the type {unknown}"
 
     def check_loadable(self, spark: SparkSession) -> None:
-        """Let Java load the table."""
+        """Check that Java can load the table."""
         jvm.load_java_table(spark, self.name)
 
     def for_engine(self, spark: SparkSession) -> jvm.PinnedTable:

@@ -32,28 +32,28 @@ class IcebergTransform:
 
     @property
     def kind(self) -> TransformKind:
-        """What is known of it; nothing of void, and of transforms of the future."""
+        """Its kind; OTHER for void, and for unknown transforms."""
         return next(
             (kind for known, kind in _KINDS if isinstance(self.transform, known)), TransformKind.OTHER
         )
 
     @property
     def width(self) -> int:
-        """What is truncated to."""
+        """The width of truncation."""
         return self.transform.width if isinstance(self.transform, TruncateTransform) else 0
 
     def result_type(self, source_type: str) -> str:
-        """Return the type of what it makes; of times always a number, as manifests have them."""
+        """Return the type of its results; for times always a number, as in manifests."""
         if self.kind is TransformKind.TIME:
             return "int"
         return str(self.transform.result_type(_type(source_type)))
 
     def apply(self, value: Any, source_type: str) -> Any:
-        """Return what it makes of a value that is not null."""
+        """Return the result for a value that is not null."""
         return self.transform.transform(_type(source_type))(value)
 
     def shown(self, value: Any) -> str:
-        """Return a value that it has made as people write it."""
+        """Format a result for people."""
         return self.transform.to_human_string(LongType(), value)
 
     def __str__(self) -> str:
