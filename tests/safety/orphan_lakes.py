@@ -378,7 +378,7 @@ def run_lake(seed: str, tally: Counter[str]) -> None:
         unseen = "unseen outside" in grew.features  # then nobody may say that the folder is his alone
         own = chance.random() < 0.6 and not unseen
         policy = replace(DEFAULT, orphans=Orphans(AGE, 1.0, trash, outside=own))
-        forced = chance.random() < 0.3 and "went on elsewhere" not in grew.features and not unseen
+        forced = chance.random() < 0.3 and "went on elsewhere" not in grew.features
         lakes = [grew.lake] if "unseen from the second" in grew.features else [grew.lake, grew.second]
         for lake in lakes:
             for identifier in lake.catalog.list_tables("db"):
@@ -390,7 +390,7 @@ def run_lake(seed: str, tally: Counter[str]) -> None:
                     if left - _left_alone(grew):
                         raise Find(f"orphans stayed: {sorted(left)}")
                     tally["true orphans gone"] += len(grew.orphans - left)
-                    _check_outside(grew, own or forced, tally)
+                    _check_outside(grew, own, tally)
         lost = sorted(name for name in there if not os.path.exists(local_path(name)))
         if lost:
             raise Find(f"{len(lost)} needed files are gone: {lost[:3]}; {sorted(grew.features)}")

@@ -30,9 +30,10 @@ from rookery.model import (
     UsageError,
 )
 from rookery.model.predicate import ALWAYS, NEVER, all_of, any_of
-from rookery.where.literals import NAN, single
+from rookery.where.literals import single
 from rookery.where.patterns import begins_with, like
 from rookery.where.sql_text import parse_predicate, predicate_of
+from rookery.where.text_values import NAN
 from rookery.where.to_sql import spell
 from tests.where.naive import matches, ordered
 

@@ -16,16 +16,13 @@ from rookery.model.errors import UsageError
 from rookery.where import timestamps
 from rookery.where.binding import Inexact
 from rookery.where.literals import (
-    NAN,
     NULL,
     Kind,
     Literal,
-    boolean_in,
-    double_in,
-    integer_in,
     nanos_of,
     single,
 )
+from rookery.where.text_values import NAN, boolean_in, double_in, integer_in
 from rookery.where.timestamps import EPOCH_DAY, MICROS_A_DAY, trimmed
 
 _WIDE = Context(prec=100)

@@ -357,7 +357,7 @@ class TestCleanUp:
 
     def test_what_writers_left_beside_the_table_by_the_time(self, lake: Lake) -> None:
         _, store = lake.open(NAME)
-        left = plant(Path(local_path(store.location)), ".segment.tmp", 0, b"half")
+        left = plant(Path(local_path(store.location)), ".segment-0.puffin.0.tmp", 0, b"half")
         assert why_not(clean_up.plan(known(lake))) == "no file is left over"
         made = planned(clean_up.plan(known(lake, days=9)))
         assert made.details["garbage"] == {left.name: 4}
