@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rookery.collect.column_sets import group_field
+from rookery.collect.column_sets import column_set_field
 from rookery.model import Field, UsageError, no_column
 from rookery.model.type_names import SKETCHED, base_type, member_ids
 from rookery.sidecar import State
@@ -34,12 +34,12 @@ def choose(fields: Sequence[Field], choice: Choice) -> tuple[tuple[Field, ...], 
     if not wanted:
         raise UsageError("no column is left", hint="exclude fewer columns")
     able = [field for field in wanted if base_type(field.type) in SKETCHED]
-    groups = [group_field(names, fields) for names in choice.together]
+    groups = [column_set_field(names, fields) for names in choice.together]
     return (*able, *groups), tuple(field for field in wanted if field not in able)
 
 
 def collected_groups(state: State, fields: Sequence[Field]) -> list[Field]:
-    """Return the column groups that a state has collected, as far as their members are still there.
+    """Return the column sets that a state has collected, as far as their members are still there.
 
     A group whose member has changed its type is returned once, even if collected by both types.
     """
@@ -48,7 +48,7 @@ def collected_groups(state: State, fields: Sequence[Field]) -> list[Field]:
     for kind in state.header.types.values():
         members = [by_id.get(number) for number in member_ids(kind)] if kind.startswith("joint(") else []
         if members and all(member and base_type(member.type) in SKETCHED for member in members):
-            groups[group_field([member.name for member in members if member], fields)] = None
+            groups[column_set_field([member.name for member in members if member], fields)] = None
     return list(groups)
 
 

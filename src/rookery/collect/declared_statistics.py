@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rookery.collect.choose import Choice, columns_named
-from rookery.collect.column_sets import group_field, is_group
+from rookery.collect.column_sets import column_set_field, is_column_set
 from rookery.collect.distributions import DistributionRequest
 from rookery.model import Field, UsageError
 from rookery.model.type_names import SKETCHED, base_type, member_ids
@@ -62,7 +62,7 @@ def _dropped(fields: Sequence[Field], choice: Choice) -> Iterator[tuple[Statisti
 
 
 def _column_set(fields: Sequence[Field], names: Sequence[str]) -> tuple[Statistic, str]:
-    group = group_field(names, fields)
+    group = column_set_field(names, fields)
     return Statistic(COLUMN_SET, member_ids(group.type)), group.name
 
 
@@ -74,7 +74,7 @@ def column_sets(declared: Declared, fields: Sequence[Field]) -> list[Field]:
         members = [by_id[number] for number in ids if number in by_id]
         able = all(base_type(member.type) in SKETCHED and len(member.parts) == 1 for member in members)
         if able and 1 < len(members) == len(ids):
-            sets[group_field([member.name for member in members], fields)] = None
+            sets[column_set_field([member.name for member in members], fields)] = None
     return list(sets)
 
 
@@ -89,7 +89,7 @@ def distributions(declared: Declared, fields: Sequence[Field]) -> DistributionRe
 
 def _able(fields: Sequence[Field], supported: Callable[[str], bool], what: str) -> list[Field]:
     for field in fields:
-        if not supported(base_type(field.type)) or is_group(field) or len(field.parts) > 1:
+        if not supported(base_type(field.type)) or is_column_set(field) or len(field.parts) > 1:
             raise UsageError(
                 f"{what} of '{field.name}', a {field.type}, is not supported",
                 hint="name columns of numbers, dates, times or text at the top of the table",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rookery.collect.arrow import leaf_array
-from rookery.collect.column_sets import is_group
+from rookery.collect.column_sets import is_column_set
 from rookery.collect.plan import Group
 from rookery.collect.pyworkers import forget_jars, on_spark
-from rookery.collect.read import ENGINE, add_group
+from rookery.collect.read import ENGINE, add_column_set
 from rookery.collect.readable import readable_only
 from rookery.collect.task import Costs, Partial
 from rookery.model import Field, Snapshot, quote_part
@@ -110,14 +110,14 @@ def sketched(batches: Iterable[FileBatch], fields: Sequence[Field]) -> pa.Record
 
 
 def roots_of(column: Field) -> tuple[str, ...]:
-    """Return the top-level columns that must be read for a column, or for a group of columns."""
-    return column.parts if is_group(column) else column.parts[:1]
+    """Return the top-level columns that must be read for a column, or for a column set."""
+    return column.parts if is_column_set(column) else column.parts[:1]
 
 
 def _add(builder: ThetaBuilder, column: Field, rows: pa.RecordBatch) -> None:
-    if is_group(column):
+    if is_column_set(column):
         members = zip(member_ids(column.type), column.parts, strict=True)
-        add_group(builder, column, {number: rows.column(name) for number, name in members})
+        add_column_set(builder, column, {number: rows.column(name) for number, name in members})
     else:
         root, *path = column.parts
         add_arrow(builder, column.type, leaf_array(rows.column(root), path))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rookery.collect.column_sets import is_group
+from rookery.collect.column_sets import is_column_set
 from rookery.model import Field
 from rookery.model.type_names import member_ids
 from rookery.parquet import Leaf
@@ -38,8 +38,8 @@ class PhysicalColumns:
         return self._leaf(column.id, filled=column.filled)
 
     def members(self, column: Field) -> tuple[Leaf, ...] | None:
-        """Return the leaves of a column or of a column group; None if one is null throughout."""
-        ids = member_ids(column.type) if is_group(column) else (column.id,)
+        """Return the leaves of a column or of a column set; None if one is null throughout."""
+        ids = member_ids(column.type) if is_column_set(column) else (column.id,)
         leaves = [self._leaf(number, filled=column.filled) for number in ids]
         return None if None in leaves else tuple(leaf for leaf in leaves if leaf is not None)
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rookery.collect.arrow import leaf_array, read_leaves, row_values
-from rookery.collect.column_sets import is_group
+from rookery.collect.column_sets import is_column_set
 from rookery.collect.physical import PhysicalColumns
 from rookery.indexes import RowConsumer
 from rookery.io import Source, SourceFile, TailSource, open_source
@@ -95,10 +95,10 @@ def read_parquet(
             consumers: list[ValueConsumer] = [builder] if builder is not None else []
             consumers += indexes.values.get(column.id, (column, []))[1]
             leaves = physical.members(column)
-            if leaves is not None and is_group(column):
+            if leaves is not None and is_column_set(column):
                 assert builder is not None
                 with damaged(Place(source.name), f"values of columns {column.name}"):
-                    chunks += _read_group(source, row_groups, leaves, column, builder)
+                    chunks += _read_column_set(source, row_groups, leaves, column, builder)
                 values += sum(footer.row_groups[number].rows for number in row_groups)
             elif leaves is not None:
                 chunks += _read_leaf(source, footer, row_groups, leaves[0], column, consumers)
@@ -164,7 +164,7 @@ def _read_rows(
         first += group.rows
 
 
-def _read_group(
+def _read_column_set(
     source: Source, numbers: range, leaves: Sequence[Leaf], group: Field, builder: ThetaBuilder
 ) -> Counter[str]:
     """Read the columns of a group row by row; only decoding keeps the rows together."""
@@ -176,11 +176,11 @@ def _read_group(
             for leaf, column in zip(in_order, read_leaves(file, number, in_order), strict=True)
             if leaf.field_id is not None
         }
-        add_group(builder, group, columns)
+        add_column_set(builder, group, columns)
     return Counter({ARROW: len(leaves) * len(numbers)})
 
 
-def add_group(builder: ThetaBuilder, group: Field, columns: Mapping[int, pa.Array]) -> None:
+def add_column_set(builder: ThetaBuilder, group: Field, columns: Mapping[int, pa.Array]) -> None:
     """Add a group's rows from its members' arrays, by field id."""
     types = member_types(group.type)
     add_joint(builder, list(types.values()), [columns[number] for number in types])

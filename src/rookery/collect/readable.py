@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.collect.column_sets import is_group
+from rookery.collect.column_sets import is_column_set
 from rookery.model import Field, Snapshot, counted
 from rookery.model.text import REPLACEMENT_IN_JSON
 from rookery.model.type_names import SKETCHED, base_type, member_ids
@@ -95,8 +95,8 @@ def why_skipped(table: Table, field: Field, files: int, skipped: Set[int]) -> st
 
 
 def _is_among(field: Field, ids: Set[int]) -> bool:
-    """Whether a column, or a member of a group of columns, is among *ids*."""
-    return not ids.isdisjoint(member_ids(field.type)) if is_group(field) else field.id in ids
+    """Whether a column, or a member of a column set, is among *ids*."""
+    return not ids.isdisjoint(member_ids(field.type)) if is_column_set(field) else field.id in ids
 
 
 def _has_format(files: pa.Table, name: str) -> NDArray[np.bool_]:

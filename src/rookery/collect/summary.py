@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.collect.choose import collected_groups
-from rookery.collect.column_sets import is_group
+from rookery.collect.column_sets import is_column_set
 from rookery.collect.extremes import NO_VALUE, ColumnBounds, Extreme
 from rookery.model import Certainty, Estimate, Field, Snapshot
 from rookery.model.type_names import SKETCHED, base_type
@@ -152,7 +152,7 @@ def first_of_each(names: pa.Array) -> NDArray[np.bool_]:
 
 
 def _column(known: Known, column: Field) -> ColumnSummary:
-    if is_group(column):  # which metadata does not describe
+    if is_column_set(column):  # which metadata does not describe
         return ColumnSummary(column, *_distinct(known, column, known.rows)[1:])
     bounds = known.bounds(column)
     if base_type(column.type) not in SKETCHED:

@@ -239,7 +239,7 @@ def read_state(
     """Read a state, checking that its parts fit together; without *sketches*, only its header and files.
 
     One of an older version describes no file, as it cannot distinguish files of the same name; what it
-    declares (indexes, column groups, row statistics) is still valid.
+    declares (indexes, column sets, row statistics) is still valid.
     """
     window = None if sketches else _HEADER_WINDOW
     with open_puffin(what, properties=io_properties, file_size=size, footer_size=window) as reader:
@@ -272,7 +272,7 @@ def _declarations(header: StateHeader, bytes_read: int) -> State:
         segments=(),
         data_manifests=(),
         delete_manifests=(),
-        types={number: kind for number, kind in header.types.items() if number < 0},  # column groups
+        types={number: kind for number, kind in header.types.items() if number < 0},  # column sets
         rows=header.rows and replace(header.rows, rows_seen=0, rows_gone=0),
         version=VERSION,
     )
