@@ -12,6 +12,7 @@ from hypothesis import settings
 
 import rookery
 from rookery.api.lake import Lake
+from tests.lakehouse import NewTable, tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +56,13 @@ def spark(lake: Lake) -> Iterator[SparkSession]:
     session.sql("CREATE NAMESPACE IF NOT EXISTS db")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def new_table(spark: SparkSession) -> Iterator[NewTable]:
+    """Make tables, in a namespace of the module's own; they are dropped at its end."""
+    with tables(spark) as make:
+        yield make
 
 
 @pytest.fixture(autouse=True)

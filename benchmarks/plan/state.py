@@ -21,7 +21,7 @@ from rookery.sidecar import (
 from rookery.sidecar.live import file_keys, live_files
 from rookery.sketch import MAX_FILES, InvertedTheta, ThetaSketch
 from rookery.sketch.inverted import bit_width
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 HASHES = 64  # of a column in a segment: its footer is as long as if there were thousands
 THETA = 1 << 52
@@ -48,11 +48,11 @@ def describe(bench: Bench, name: str, thetas: Mapping[int, ThetaSketch] | None =
         entries.append(_segment(table, store, files, number))
         parts.append(_rows(files, live.decoded_manifests[start : start + MAX_FILES], number))
     index = StateHeader(
-        str(table.table.metadata.table_uuid),
+        table.uuid,
         current.id,
         current.sequence_number,
         current.timestamp_ms,
-        table.table.metadata.last_column_id,
+        table.last_column_id,
         tuple(entries),
         live.data_manifests,
         live.delete_manifests,
@@ -61,7 +61,7 @@ def describe(bench: Bench, name: str, thetas: Mapping[int, ThetaSketch] | None =
     store.write_state(State(index, pa.concat_tables(parts).combine_chunks(), thetas or {}))
 
 
-def _segment(table: IcebergTable, store: Store, files: pa.Table, number: int) -> SegmentEntry:
+def _segment(table: Table, store: Store, files: pa.Table, number: int) -> SegmentEntry:
     current = table.snapshot()
     assert current is not None
     ids = [field.id for field in table.fields()]
@@ -77,7 +77,7 @@ def _segment(table: IcebergTable, store: Store, files: pa.Table, number: int) ->
         written.location.rpartition("/")[2],
         files.num_rows,
         tuple(sorted(thetas)),
-        table.table.metadata.last_column_id,
+        table.last_column_id,
         (),
         written.size,
         written.footer_size,

@@ -17,11 +17,12 @@ from rookery.api.table import TableHandle
 from rookery.cli.app import run
 from rookery.collect import analyze as analysing
 from rookery.collect.choose import Choice
-from rookery.collect.readable import java_knows, not_loadable
 from rookery.io import local_path
 from rookery.maintain.pipeline import NAMES, maintain_table
 from rookery.maintain.steps.step import Outcome
 from rookery.model import UsageError
+from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.java_types import java_knows
 from tests.collect.plain import NO_SPARK
 from tests.foreign import FILES, FOREIGN, FUTURE, OTHERS, ROWS, foreign_lake, metadata_text, spelled
 from tests.maintain.tending import BRISK, by_step, subject_of
@@ -57,7 +58,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     found = Made(tmp_path_factory.mktemp("foreign"), request.param)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Transaction, "commit_transaction", _refuse)
-        patch.setattr(analysing, "load_java_table", lambda *_: None)
+        patch.setattr(IcebergTable, "check_loadable", lambda *_: None)
         patch.setattr(analysing, "register", lambda *args: found.registered.append(args[2].id))
         yield found
 
@@ -185,6 +186,6 @@ def test_a_type_that_is_gone_again_but_in_an_old_schema(tmp_path: Path) -> None:
     path.write_text(json.dumps(document | {"current-schema-id": 1}))
     table, _ = lake.open("db.t")
     assert {field.type for field in table.fields()} == {"int", "string", "binary"}
-    assert not_loadable(table) == f"Iceberg's Java library does not know the type {FUTURE}"
+    assert table.not_loadable == f"Iceberg's Java library does not know the type {FUTURE}"
     outcome = analysing.analyze(lambda: NO_SPARK, *lake.open("db.t"))
     assert (outcome.committed, outcome.skipped) == (False, {})

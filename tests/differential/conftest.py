@@ -21,13 +21,6 @@ from tests.differential.sessions import UTC
 from tests.differential.tally import Tally
 from tests.differential.truth import Copy
 from tests.differential.world import Finds, World, world_of
-from tests.lakehouse import NewTable, tables
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,7 @@ from rookery.collect import plan
 from rookery.collect import run as running
 from rookery.model.cache import clear_caches
 from tests.indexes import toy as module
-from tests.lakehouse import NewTable, tables
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
+from tests.lakehouse import NewTable
 
 
 @pytest.fixture

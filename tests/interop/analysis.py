@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 from pyiceberg.conversions import to_bytes
-from pyiceberg.schema import Schema
-from pyiceberg.types import PrimitiveType, UUIDType
+from pyiceberg.types import PrimitiveType
 from pyspark.sql import SparkSession
 
 import rookery
@@ -19,6 +18,7 @@ from rookery.collect.prepare import prepare
 from rookery.collect.progress import silent
 from rookery.collect.segments import write_groups
 from rookery.model import Field
+from rookery.model.schema import Schema
 from rookery.puffin import THETA_V1, BlobMetadata, open_puffin
 from rookery.sidecar import State, Store
 from rookery.sketch import MAX_THETA, ThetaSketch, union
@@ -51,8 +51,7 @@ def _descend(value: Any, path: Sequence[str]) -> Iterator[Any]:
 
 def expected_hashes(rows: RowValues, schema: Schema, field: Field) -> list[int]:
     """The hashes of Iceberg's single-value bytes, by PyIceberg and a plain Murmur; empty texts count not."""
-    kind = schema.find_type(field.id)
-    assert isinstance(kind, PrimitiveType)
+    kind = PrimitiveType.model_validate(str(schema.by_id[field.id].type))
     distinct = {to_bytes(kind, value) for value in values_of(rows, field)}
     return theta_hashes(distinct)
 
@@ -144,7 +143,3 @@ def all_exact(spark: SparkSession, name: str, lake: Lake) -> int:
         assert (stats[field.id].ndv, stats[field.id].kind) == (len(hashes), "exact"), field.name
         assert stats[field.id].coverage == 1.0, field.name
     return len(fields)
-
-
-def is_uuid(schema: Schema, field: Field) -> bool:
-    return isinstance(schema.find_type(field.id), UUIDType)

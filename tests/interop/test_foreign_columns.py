@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 import rookery
 from rookery.api.lake import Lake
-from rookery.collect.readable import java_knows
 from rookery.maintain.pipeline import NAMES, maintain_table
 from rookery.maintain.steps.step import Outcome
 from rookery.model import UsageError
+from rookery.tables.iceberg.java_types import java_knows
 from rookery.tables.iceberg.jvm import load_java_table
 from tests.foreign import FILES, FOREIGN, FUTURE, KINDS, OTHERS, ROWS, make_foreign, metadata_text
 from tests.interop.analysis import read_statistics, statistics_path

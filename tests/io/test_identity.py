@@ -108,6 +108,8 @@ def test_folders_by_any_name(folder: Path) -> None:
     assert listing.is_folder(f"{folder}/alias/t/")
     assert listing.contains(f"{folder}/alias/t/new")
     assert not listing.contains(str(folder))
+    for root in ("/", "s3://bucket", "s3://bucket/"):
+        assert Listing(root, ()).contains("s3://bucket/t")
 
 
 def test_moved_and_deleted(folder: Path) -> None:

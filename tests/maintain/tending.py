@@ -56,7 +56,7 @@ def look_of(
     lake: Lake, name: str, policy: Policy = BRISK, *, done: tuple[str, ...] = (), forced: bool = False
 ) -> TableView:
     subject = subject_of(lake, name, None, policy, forced=forced)
-    return TableView(subject, survey(*subject.load()), done)
+    return subject.view(survey(*subject.load()), done)
 
 
 def by_step(run: TableRun) -> dict[str, StepReport]:

@@ -19,21 +19,15 @@ from rookery.api.lake import Lake
 from rookery.maintain.pipeline import NAMES, maintain_table, steps_named
 from rookery.maintain.policies.policy import Manifests, Snapshots
 from rookery.maintain.policies.times import QuietHours
-from rookery.maintain.steps.step import Outcome, StepReport, TableView, VerificationError
+from rookery.maintain.steps.step import Outcome, StepReport, VerificationError
 from rookery.maintain.steps.verify import same_rows
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from tests.interop.java import IcebergJava
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.tending import BRISK, by_step, look_of, missing_files, rows_hash, subject_of
 
 COLUMNS = "id bigint, noise string"
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 def append(spark: SparkSession, table: str, start: int, rows: int) -> None:
@@ -203,7 +197,7 @@ def test_rows_that_change_under_a_rewrite_are_found_out(
     java.newRewrite().deleteFile(file).commit()  # what no rewrite may do
     subject = subject_of(lake, table, spark)
     with pytest.raises(VerificationError, match="20 rows before, 10 rows after") as caught:
-        same_rows(replace(before, subject=subject), TableView(subject, survey(*subject.load())))
+        same_rows(replace(before, subject=subject), subject.view(survey(*subject.load())))
     assert before.survey.snapshot is not None
     assert f"rollback_to_snapshot('{'.'.join(subject.name.identifier)}', {before.survey.snapshot.id})" in str(
         caught.value.hint

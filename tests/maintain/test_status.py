@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +13,7 @@ import rookery
 from rookery.api.lake import Lake
 from rookery.model import TableName
 from tests.interop.java import IcebergJava
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.against import Subject
 from tests.maintain.histories import History, prepared
 from tests.maintain.rows import WEIGHTS
@@ -24,12 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEED = 20
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 def decks() -> list[list[str]]:

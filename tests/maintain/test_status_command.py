@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rookery.api.lake import Lake
 from rookery.cli.app import run
 from tests.isolation import isolate
-from tests.maintain.small_site import small_lake
+from tests.maintain.runs.small_site import small_lake
 
 Command = Callable[..., tuple[int, str, str]]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from rookery.maintain.policies.policy import DEFAULT, Snapshots
 from rookery.maintain.runs.metrics import render
 from rookery.maintain.steps.expire import expirable
 from rookery.maintain.survey import survey
-from tests.maintain.small_site import small_lake
+from tests.maintain.runs.small_site import small_lake
 from tests.maintain.tending import DAY, look_of
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64())})
@@ -59,9 +58,8 @@ def test_one_snapshot_that_is_just_past_its_time_is_no_breach(small: Lake) -> No
         table.append(table.scan().to_arrow())
     policy = replace(DEFAULT, snapshots=Snapshots(timedelta(days=10), 1))
     look = look_of(small, "db.orders", policy)
-    now = look.subject.now()
     for days, going, late in ((9, 0, False), (10.5, 3, False), (11.5, 3, True)):
-        later = replace(look, subject=replace(look.subject, now=partial(float, now + days * DAY)))
+        later = replace(look, now=look.now + days * DAY)
         assert expirable(later) >= going
         assert any("past the retention" in breach for breach in breaches(later)) is late
 

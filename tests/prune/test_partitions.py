@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.conversions import to_bytes
-from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import (
     BucketTransform,
     DayTransform,
@@ -51,7 +50,9 @@ from rookery.prune.partitions import (
     test_partitions,
     transformed,
 )
-from rookery.tables.foreign_types import ForeignType
+from rookery.tables.iceberg.foreign_types import ForeignType
+from rookery.tables.iceberg.transforms import IcebergTransform
+from rookery.tables.partitioning import PartitionField, TransformKind
 from rookery.values.canonical import from_bytes, is_float
 from tests.prune import typed
 from tests.where.naive import matches
@@ -103,8 +104,7 @@ ROUNDS = 25
 
 
 def column_of(kind: str, transform: Transform[Any, Any]) -> PartitionColumn:
-    spec = PartitionSpec(PartitionField(source_id=1, field_id=1000, transform=transform, name="p"))
-    (column,) = partition_columns(spec, {1: TYPES[kind]})
+    (column,) = partition_columns([PartitionField(1000, 1, "p", IcebergTransform(transform))], {1: kind})
     return column
 
 
@@ -119,7 +119,7 @@ def seen(value: Value | None, column: PartitionColumn) -> Value | None:
         return None
     found = transformed(value, column)
     bits = {"int": 32, "long": 64}.get(column.field.type)
-    if bits and isinstance(column.transform, TruncateTransform):
+    if bits and column.transform.kind is TransformKind.TRUNCATE:
         return (int(found) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
     return found
 
@@ -218,11 +218,11 @@ def test_numbers_that_were_int_when_they_were_truncated() -> None:
 
 def test_void_and_what_is_not_known_prove_nothing() -> None:
     fields = [
-        PartitionField(source_id=1, field_id=1000, transform=VoidTransform(), name="gone"),
-        PartitionField(source_id=2, field_id=1001, transform=IdentityTransform(), name="dropped"),
-        PartitionField(source_id=1, field_id=1002, transform=IdentityTransform(), name="kept"),
+        PartitionField(1000, 1, "gone", IcebergTransform(VoidTransform())),
+        PartitionField(1001, 2, "dropped", IcebergTransform(IdentityTransform())),
+        PartitionField(1002, 1, "kept", IcebergTransform(IdentityTransform())),
     ]
-    columns = partition_columns(PartitionSpec(*fields), {1: LongType()})
+    columns = partition_columns(fields, {1: "long"})
     assert [(column.place, column.field.name) for column in columns] == [(2, "kept")]
     leaf = Compare(Field(1, "c", "long"), Op.EQ, 5)
     assert might_match_partitions(leaf, columns, ["[null, 1, 5]", "[null, 5, 1]"]).tolist() == [True, False]
@@ -360,5 +360,5 @@ def test_transforms_are_those_of_java(spark: SparkSession, kind: str) -> None:
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=str)
 @pytest.mark.parametrize("kind", ["variant", "fixed-point(3)", "quaternion(3)"])
 def test_types_that_are_not_known_prove_nothing(transform: Transform[Any, Any], kind: str) -> None:
-    spec = PartitionSpec(PartitionField(1, 1000, transform, "p"))
-    assert partition_columns(spec, {1: ForeignType(kind)}) == []
+    spec = [PartitionField(1000, 1, "p", IcebergTransform(transform))]
+    assert partition_columns(spec, {1: str(ForeignType(kind))}) == []

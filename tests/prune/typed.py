@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.schema import Schema
 
 from rookery.model import Compare, Field, In, IsNaN, IsNull, Leaf, Op, Predicate, Value, all_of, any_of
+from rookery.model.schema import Primitive
 from rookery.model.type_names import base_type
 from rookery.read.types import arrow_type
 from rookery.values.canonical import form_of
@@ -159,9 +159,7 @@ def _encoded(text: str) -> bytes:
 def stored(kind: str, values: Sequence[Value | None]) -> pa.Array:
     """The same as Parquet readers give them, in the type of the column."""
     formed = arrow(kind, values)
-    target = arrow_type(
-        Schema.model_validate({"fields": [_field(kind)], "type": "struct"}).fields[0].field_type
-    )
+    target = arrow_type(Primitive(kind))
     assert target is not None
     if isinstance(target, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(target, formed.cast(target.storage_type))
@@ -170,10 +168,6 @@ def stored(kind: str, values: Sequence[Value | None]) -> pa.Array:
     if pa.types.is_string(target):
         return formed.cast(pa.binary()).view(target)  # a cast would refuse what is not UTF-8
     return formed.cast(target)
-
-
-def _field(kind: str) -> Mapping[str, Any]:
-    return {"id": 1, "name": "c", "type": kind, "required": False}
 
 
 def leaf(rng: random.Random, field: Field, values: Sequence[Value]) -> Predicate:

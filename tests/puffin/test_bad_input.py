@@ -174,7 +174,7 @@ def test_a_blob_outside_its_bounds(offset: int, length: int) -> None:
 def test_blobs_that_overlap(extents: list[tuple[int, int]], second: int, first: int) -> None:
     error = fails(assemble({"blobs": [described(*extent) for extent in extents]}, b"hello"))
     assert error.place.offset == extents[second][0]
-    assert f"blob {second} behind blob {first}" in error.expected
+    assert f"blob {second} after blob {first}" in error.expected
     assert "overlap" in error.found
 
 

@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.schema import Schema
-from pyiceberg.types import LongType, NestedField, StringType
 
 from rookery.model import StorageError
+from rookery.model.schema import Column, Primitive, Schema
 from rookery.read.deletes import DeleteReader, EqualityDelete, matches
 from tests.prune import typed
 
@@ -46,7 +45,7 @@ def test_nothing_to_compare() -> None:
 
 # -- delete files
 
-SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
+SCHEMA = Schema((Column(1, "id", Primitive("long")), Column(2, "name", Primitive("string"))))
 
 
 def write(path: Path, columns: dict[str, tuple[int, pa.Array]]) -> str:

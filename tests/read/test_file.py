@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.schema import Schema
-from pyiceberg.types import ListType, LongType, MapType, NestedField, StringType, StructType
 
 from rookery.model import ALWAYS, Compare, Field, Op, Predicate, StorageError, Value
+from rookery.model.schema import Column, ListOf, MapOf, Primitive, Schema, Struct
 from rookery.prune.parquet_pruning import StoredFile
 from rookery.read.deletes import Deleted, EqualityDelete
 from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_file
 from tests.prune import typed
 from tests.where.naive import matches
 
+LONG, STRING = Primitive("long"), Primitive("string")
 N = 200
 KINDS = [kind for kind in typed.KINDS if kind not in ("float", "double")]
 LAYOUTS: tuple[dict[str, Any], ...] = (
@@ -32,13 +32,12 @@ LAYOUTS: tuple[dict[str, Any], ...] = (
 
 
 def schema_of(fields: list[Field]) -> Schema:
-    listed = [{"id": f.id, "name": f.name, "type": f.type, "required": False} for f in fields]
-    return Schema.model_validate({"type": "struct", "fields": listed})
+    return Schema(tuple(Column(field.id, field.name, Primitive(field.type)) for field in fields))
 
 
 def request(predicate: Predicate, fields: list[Field]) -> Request:
     schema = schema_of(fields)
-    return Request(predicate, tuple(schema.fields), schema, {field.id: field for field in fields}, {})
+    return Request(predicate, schema.columns, schema, {field.id: field for field in fields}, {})
 
 
 def data_file(path: Path) -> FileRead:
@@ -124,9 +123,11 @@ def test_columns_that_were_widened_renamed_and_moved(tmp_path: Path, stored: str
 def test_columns_that_the_file_lacks(tmp_path: Path) -> None:
     file = write(tmp_path / "f.parquet", [Field(1, "id", "int")], {"id": [1, 2]})
     schema = Schema(
-        NestedField(1, "id", LongType()),
-        NestedField(2, "default", LongType(), initial_default=7),
-        NestedField(3, "part", StringType()),
+        (
+            Column(1, "id", LONG),
+            Column(2, "default", LONG, initial_default=7),
+            Column(3, "part", STRING),
+        )
     )
     fields = {
         1: Field(1, "id", "long"),
@@ -137,7 +138,7 @@ def test_columns_that_the_file_lacks(tmp_path: Path) -> None:
     placed = replace(file, constants=constants)
 
     def found(predicate: Predicate) -> list[dict[str, Any]]:
-        asked = Request(predicate, tuple(schema.fields), schema, fields, {})
+        asked = Request(predicate, schema.columns, schema, fields, {})
         table = read(asked, placed)
         return [] if table is None else table.to_pylist()
 
@@ -163,11 +164,11 @@ def test_nested_columns_by_their_ids(tmp_path: Path) -> None:
     path = tmp_path / "n.parquet"
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, row_group_size=20)
     now = Schema(
-        NestedField(
-            2, "renamed", StructType(NestedField(7, "new", StringType()), NestedField(3, "y", LongType()))
-        ),
-        NestedField(5, "l", ListType(6, LongType(), element_required=False)),
-        NestedField(1, "id", LongType()),
+        (
+            Column(2, "renamed", Struct((Column(7, "new", STRING), Column(3, "y", LONG)))),
+            Column(5, "l", ListOf(Column(6, "element", LONG))),
+            Column(1, "id", LONG),
+        )
     )
     fields = {
         1: Field(1, "id", "long"),
@@ -175,7 +176,7 @@ def test_nested_columns_by_their_ids(tmp_path: Path) -> None:
         7: Field(7, "renamed.new", "string"),
     }
     file = data_file(path)
-    asked = Request(Compare(fields[3], Op.GE, 40), tuple(now.fields), now, fields, {})
+    asked = Request(Compare(fields[3], Op.GE, 40), now.columns, now, fields, {})
     expected = [
         {"renamed": {"new": None, "y": number}, "l": [number] * (number % 4), "id": number}
         for number in range(40, 50)
@@ -197,16 +198,14 @@ def test_nulls_in_nested_columns_stay_null(tmp_path: Path) -> None:
     rows = [{"id": number, "m": inside[number % 4]} for number in range(40)]
     path = tmp_path / "m.parquet"
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, row_group_size=16)
-    value = StructType(
-        NestedField(6, "l", ListType(7, LongType(), element_required=False)), NestedField(5, "x", LongType())
-    )
+    value = Struct((Column(6, "l", ListOf(Column(7, "element", LONG))), Column(5, "x", LONG)))
     now = Schema(
-        NestedField(1, "id", LongType()), NestedField(2, "m", MapType(3, StringType(), 4, value, False))
+        (Column(1, "id", LONG), Column(2, "m", MapOf(Column(3, "key", STRING), Column(4, "value", value))))
     )
     fields = {1: Field(1, "id", "long")}
     file = data_file(path)
     for first in (0, 37):
-        asked = Request(Compare(fields[1], Op.GE, first), tuple(now.fields), now, fields, {})
+        asked = Request(Compare(fields[1], Op.GE, first), now.columns, now, fields, {})
         assert read(asked, file).to_pylist() == rows[first:]
 
 

@@ -163,13 +163,13 @@ def test_hints_go_by_the_cause(handle: TableHandle, s3: S3Server) -> None:
     snapshot = table.snapshot()
     assert snapshot is not None
     with s3.refusing(lambda method, path: "/metadata/" in path), pytest.raises(StorageError) as caught:
-        table.manifests(snapshot)
+        table.file_lists(snapshot)
     assert caught.value.hint == STORE_HINT
     found = table.table.snapshot_by_id(snapshot.id)
     assert found is not None
     s3.client().delete_object(Bucket=BUCKET, Key=found.manifest_list.removeprefix(f"s3://{BUCKET}/"))
     with pytest.raises(MissingFileError) as gone:
-        table.manifests(snapshot)
+        table.file_lists(snapshot)
     assert gone.value.hint == GONE_HINT
 
 

@@ -1,4 +1,4 @@
-"""Random lakes that are hard to clear up: links, two names, guests, forks, shared folders, odd characters.
+"""Random lakes that are hard to clear up: links, two names, guests, forks, shared folders, paths outside.
 
 `python -m tests.safety.orphan_lakes --lakes 500` removes orphans from so many, and sees that nothing that
 any table of any catalog needs is gone, and that true orphans are.
@@ -30,7 +30,7 @@ from rookery.api.lake import Lake, connect
 from rookery.io import local_path
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy
 from rookery.maintain.steps import clean_up, orphans
-from rookery.maintain.steps.step import Idle, Plan, Ran, Subject, TableView
+from rookery.maintain.steps.step import Idle, Plan, Ran, Subject
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 
@@ -72,6 +72,9 @@ class RandomLake:
     chance: random.Random
     features: set[str] = field(default_factory=set)
     orphans: set[str] = field(default_factory=set)  # that must go, if nothing is refused
+    outside_orphans: set[str] = field(
+        default_factory=set
+    )  # that go only where the folder is the table's alone
 
     def __post_init__(self) -> None:
         self.real, self.alias = self.root / "real", self.root / "alias"
@@ -79,6 +82,7 @@ class RandomLake:
         self.alias.symlink_to(self.real)
         self.lake, self.second = (self._catalog(name) for name in ("one", "two"))
         self.folder = self.real / self.chance.choice(FOLDERS) / "t"
+        self.outside = self.real / "pool" / self.chance.choice(FOLDERS)
         self.table = self.lake.catalog.create_table(
             "db.t", ROWS.schema, location=self.called(self.folder), properties=self._properties(self.folder)
         )
@@ -101,15 +105,19 @@ class RandomLake:
 
     def _properties(self, folder: Path) -> dict[str, str]:
         found = {"write.object-storage.enabled": self.chance.choice(("true", "false"))}
-        if self.often(0.3):
+        if self.often(0.2):
             found["write.data.path"] = self.called(folder / "data")
-        elif self.often(0.2):
-            found["write.data.path"] = self.called(self.real / "elsewhere" / "data")
+        elif self.often(0.7):
+            key = self.chance.choice(("write.data.path", "write.object-storage.path"))
+            found[key] = found["write.data.path"] = self.outside_path()
         if self.often(0.2):
             found["write.metadata.path"] = self.called(folder / "metadata")
         if self.often(0.3):
             found["write.metadata.previous-versions-max"] = self.chance.choice(("1", "3"))
         return found
+
+    def outside_path(self) -> str:
+        return self.called(self.outside) + self.chance.choice(("", "/"))
 
     # -- histories
 
@@ -121,8 +129,10 @@ class RandomLake:
             case 1:
                 table.overwrite(ROWS)
             case 2:
+                inside = self.called(self.folder_of(table) / "data")
+                path = self.outside_path() if self.often(0.7) else inside
                 with table.transaction() as change:
-                    change.set_properties({"write.data.path": self.called(self.folder_of(table) / "data")})
+                    change.set_properties({"write.data.path": path})
             case 3:
                 location = self.called(self.folder_of(table))
                 with table.transaction() as change:
@@ -175,6 +185,23 @@ class RandomLake:
         self.add_file(guest, self.folder / "data" / "taken-over.parquet")
         self.features |= {"unseen from the second"}
 
+    def guest_outside(self) -> None:
+        """Another table writes to the folder outside, or above or below it; of another catalog, maybe."""
+        where = self.chance.choice(("at", "above", "below"))
+        path = {"at": self.outside, "above": self.outside.parent, "below": self.outside / "below"}[where]
+        properties = {"write.data.path": self.called(path) + self.chance.choice(("", "/"))}
+        lake = self.chance.choice((self.lake, self.second))
+        guest = self._guest(lake, self.real / "guests" / "outside", properties)
+        goes_on = self.often(0.7)
+        if not goes_on:  # its files stay where they are
+            with guest.transaction() as change:
+                change.remove_properties("write.data.path")
+        if lake is self.second:
+            self.features |= {"unseen outside"}
+        else:
+            shared = where == "at" or (where == "above" and goes_on)
+            self.features |= {"unseen from the second", *(["shared outside"] if shared else [])}
+
     def shared_folder(self) -> None:
         self._guest(self.chance.choice((self.lake, self.second)), self.folder, {})
         self.features |= {"refused"}
@@ -192,6 +219,7 @@ class RandomLake:
         """Another catalog has the table too and commits; its metadata may go elsewhere later."""
         where = self.chance.choice((self.second, self.lake))
         fork = where.catalog.register_table("db.fork", self.table.refresh().metadata_location)
+        self.features |= {"fork in the catalog"} if where is self.lake else set()
         self.commits(fork, 1, 3)
         if self.often(0.3):
             with fork.transaction() as change:
@@ -244,6 +272,16 @@ class RandomLake:
             name = self.chance.choice(STRAY_NAMES).format(unique)
             path = self._plant(f"{self.chance.choice(STRAY_FOLDERS)}/{name}".lstrip("/"), -10 * DAY)
             self.orphans.add(str(path))
+            if self.often(0.5):
+                name = f"{self.outside}/{self.chance.choice(STRAY_FOLDERS)}/{unique}"
+                self.outside_orphans.add(os.path.normpath(str(self._plant(name, -10 * DAY))))
+
+    @property
+    def writes_outside(self) -> bool:
+        """Whether the table writes to the folder outside at this moment."""
+        properties = self.table.refresh().properties
+        paths = [properties.get(key) for key in ("write.data.path", "write.object-storage.path")]
+        return str(self.outside) in {os.path.realpath(local_path(path)) for path in paths if path}
 
 
 HARD: tuple[tuple[float, Callable[[RandomLake], None]], ...] = (
@@ -251,6 +289,7 @@ HARD: tuple[tuple[float, Callable[[RandomLake], None]], ...] = (
     (0.2, RandomLake.guest_location),
     (0.25, RandomLake.guest_nested),
     (0.2, RandomLake.guest_file),
+    (0.3, RandomLake.guest_outside),
     (0.1, RandomLake.shared_folder),
     (0.25, RandomLake.fork),
     (0.25, RandomLake.failed_commit),
@@ -308,7 +347,7 @@ def subject_of(lake: Lake, name: str, policy: Policy, forced: bool) -> Subject:
 
 def remove_orphans(subject: Subject) -> set[str]:
     """Do what the step does, but for asking Iceberg as well; return what went, by resolved paths."""
-    before = TableView(subject, survey(*subject.load()))
+    before = subject.view(survey(*subject.load()))
     planned = orphans.plan(before)
     if isinstance(planned, Idle):
         return set()
@@ -317,12 +356,12 @@ def remove_orphans(subject: Subject) -> set[str]:
     if len(removed) != len(planned.details["files"]):
         raise Find("what was planned was not removed")
     ran = Ran(len(removed), details={"removed": tuple(removed)})
-    orphans.verify(before, planned, ran, TableView(subject, survey(*subject.load())))
+    orphans.verify(before, planned, ran, subject.view(survey(*subject.load())))
     return paths
 
 
 def clear_up(subject: Subject) -> None:
-    look = TableView(subject, survey(*subject.load()))
+    look = subject.view(survey(*subject.load()))
     planned = clean_up.plan(look)
     if isinstance(planned, Plan):
         clean_up.run(look, planned)
@@ -336,7 +375,9 @@ def run_lake(seed: str, tally: Counter[str]) -> None:
         names = {*needed(grew.lake.catalog), *needed(grew.second.catalog)}
         there = {name for name in names if os.path.exists(local_path(name))}
         trash = str(grew.root / "trash") if chance.random() < 0.3 else None
-        policy = replace(DEFAULT, orphans=Orphans(AGE, 1.0, trash))
+        unseen = "unseen outside" in grew.features  # then nobody may say that the folder is his alone
+        own = chance.random() < 0.6 and not unseen
+        policy = replace(DEFAULT, orphans=Orphans(AGE, 1.0, trash, outside=own))
         forced = chance.random() < 0.3 and "went on elsewhere" not in grew.features
         lakes = [grew.lake] if "unseen from the second" in grew.features else [grew.lake, grew.second]
         for lake in lakes:
@@ -349,12 +390,28 @@ def run_lake(seed: str, tally: Counter[str]) -> None:
                     if left - _left_alone(grew):
                         raise Find(f"orphans stayed: {sorted(left)}")
                     tally["true orphans gone"] += len(grew.orphans - left)
+                    _check_outside(grew, own, tally)
         lost = sorted(name for name in there if not os.path.exists(local_path(name)))
         if lost:
             raise Find(f"{len(lost)} needed files are gone: {lost[:3]}; {sorted(grew.features)}")
         tally["lakes"] += 1
         tally["needed files kept"] += len(there)
         tally.update(grew.features)
+
+
+def _check_outside(grew: RandomLake, said: bool, tally: Counter[str]) -> None:
+    """See that orphans outside have gone if the folder is said to be, and is, the table's alone; else not."""
+    left = {path for path in grew.outside_orphans if os.path.exists(path)}
+    if not grew.writes_outside or "fork in the catalog" in grew.features:  # which may write there too
+        return
+    if said and "shared outside" not in grew.features:
+        if left:
+            raise Find(f"orphans outside stayed: {sorted(left)}; {sorted(grew.features)}")
+        tally["orphans outside gone"] += len(grew.outside_orphans)
+    elif left != grew.outside_orphans:
+        raise Find(f"files went though the folder is shared: {sorted(grew.outside_orphans - left)}")
+    else:
+        tally["orphans outside left"] += len(left)
 
 
 def _left_alone(grew: RandomLake) -> set[str]:

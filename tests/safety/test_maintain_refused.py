@@ -20,14 +20,16 @@ import pyarrow as pa
 import pytest
 
 from rookery.api.lake import Lake
+from rookery.api.maintain import maintain
 from rookery.api.watch import watch
 from rookery.cli.app import run as rookery
 from rookery.maintain.runs import catalog_retry
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.watch import Pace, Verdict
 from rookery.maintain.steps.step import Outcome
+from rookery.model import TableName
 from tests.lakehouse import NewTable
-from tests.maintain.small_site import ROWS, small_lake
+from tests.maintain.runs.small_site import ROWS, small_lake
 from tests.maintain.tending import missing_files, rows_hash
 from tests.safety.maintain_needy import POLICY, kept_up
 
@@ -110,6 +112,26 @@ class TestUnreachable:
         assert (code, out) == (2, "")  # as all commands do that cannot begin
         assert seen.tried >= 2
         assert [line.partition(": ")[0] for line in err.splitlines()[-2:]] == ["error", "hint"]
+
+    def test_an_outage_between_the_list_and_the_tables(
+        self, tmp_path: Path, history: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        place, away = tmp_path / "lake", tmp_path / "away"
+        lake = small_lake(place, "orders", "items")
+        (tmp_path / "quiet.yaml").write_text(QUIET)
+        find = lake.find
+
+        def and_then_it_is_gone(pattern: str) -> list[TableName]:
+            names = find(pattern)
+            lake.catalog.engine.dispose()  # type: ignore[attr-defined]
+            place.rename(away)
+            return names
+
+        monkeypatch.setattr(lake, "find", and_then_it_is_gone)
+        with meanwhile(lambda tried: away.rename(place) and None if tried == 2 else None) as seen:
+            report = maintain(lake, ["db.*"], policy=tmp_path / "quiet.yaml", history=history)
+        assert seen.tried == 2
+        assert [run.outcome for run in report.tables] == [Outcome.NOT_NEEDED] * 2
 
 
 def written(folder: Path) -> dict[str, tuple[int, int]]:

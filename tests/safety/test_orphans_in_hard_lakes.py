@@ -19,3 +19,5 @@ def test_nothing_that_is_needed_is_removed() -> None:
     assert tally["lakes"] == LAKES
     assert tally["true orphans gone"] > LAKES
     assert tally["refused"]
+    assert tally["orphans outside gone"]
+    assert tally["orphans outside left"]

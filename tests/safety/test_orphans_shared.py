@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,49 @@ def test_data_by_another_name_of_the_folder(place: Place, form: str) -> None:
     assert not stray.exists()
 
 
+@pytest.mark.parametrize("objects", ["true", "false"])
+@pytest.mark.parametrize("form", FORMS)
+def test_data_outside_of_the_folder(place: Place, form: str, objects: str) -> None:
+    """Iceberg is asked about each folder by itself: it leaves out what does not begin with the table's."""
+    (place.real / "x").mkdir()
+    data = form.format(real=place.real, alias=place.alias).removesuffix("t") + "outside/data"
+    name = place.create(
+        f"{place.real}/t", **{"write_data_path": data, "write_object-storage_enabled": objects}
+    )
+    place.insert(name, 1, 2)
+    place.insert(name, 3)
+    make_old(place.real, 30 * DAY)
+    inside = plant(place.real / "t", "data/stray.parquet", 9 * DAY)
+    outside = plant(place.real / "outside", "data/a/stray.parquet", 9 * DAY)
+    own = replace(POLICY, orphans=replace(POLICY.orphans, outside=True))
+    report = place.maintain(name, policy=own)
+    assert (report.outcome, report.files) == (Outcome.DONE, 2), report
+    assert not inside.exists()
+    assert not outside.exists()
+
+
+def test_data_of_two_tables_in_one_folder(place: Place) -> None:
+    """As a path of the whole warehouse has it: what is inside goes, what is outside stays, which is said."""
+    names = [
+        place.create(f"{place.real}/t{number}", write_data_path=f"{base}/pool{end}")
+        for number, (base, end) in enumerate([(place.real, ""), (place.alias, "/")])
+    ]
+    for name in names:
+        place.insert(name, 1, 2)
+    make_old(place.real, 30 * DAY)
+    inside = plant(place.real / "t0", "metadata/stray.avro", 9 * DAY)
+    outside = plant(place.real / "pool", "stray.parquet", 9 * DAY)
+    own = replace(POLICY, orphans=replace(POLICY.orphans, outside=True))
+    report = place.maintain(names[0], policy=own, forced=True)
+    assert (report.outcome, report.files) == (Outcome.DONE, 1), report
+    said = f"3 files under {place.real}/pool that {names[0]} does not name left: {names[1]} writes to"
+    assert said in report.why
+    assert not inside.exists()
+    assert outside.exists()
+    for name in names:
+        assert missing_files(place.lake, name) == []
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_location_that_was_set_anew_by_another_name(place: Place, form: str) -> None:
     (place.real / "x").mkdir()
@@ -62,7 +106,7 @@ def test_a_name_that_leads_nowhere_any_more_is_refused(place: Place) -> None:
     subject = subject_of(place.lake, name, place.spark, POLICY, forced=True)
     report = by_step(maintain_table(subject, only=[REMOVE]))[REMOVE]
     assert report.outcome is Outcome.FAILED
-    assert "by another name" in (report.error or "")
+    assert "under another name" in (report.error or "")
     assert all(path.exists() for path in files)
 
 

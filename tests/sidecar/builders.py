@@ -19,7 +19,7 @@ from rookery.sidecar import (
     write_segment,
 )
 from rookery.sketch import InvertedTheta, ThetaSketch, union
-from rookery.tables.iceberg import FILE_SCHEMA
+from rookery.tables import FILE_SCHEMA
 
 
 def store_in(folder: Path) -> Store:

@@ -19,7 +19,7 @@ from rookery.sketch.bloom_builder import BloomBuilder
 from rookery.sketch.bloom_matrix import BloomMatrix
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import add_arrow
-from rookery.tables.iceberg import FILE_SCHEMA
+from rookery.tables import FILE_SCHEMA
 
 FPP = 0.01
 BLOOM = Index("bloom", 1, "long", FPP)

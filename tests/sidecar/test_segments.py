@@ -12,7 +12,7 @@ from rookery.model import RookeryError
 from rookery.sidecar import SegmentEntry, Store
 from rookery.sidecar.zone_map import COLUMN_SCHEMA
 from rookery.sketch import MAX_FILES, K, ThetaSketch
-from rookery.tables.iceberg import FILE_SCHEMA
+from rookery.tables import FILE_SCHEMA
 from tests.sidecar.builders import segment, sketch, state, store_in, union_of, zone_map
 from tests.sketch.reference import random_hashes
 

@@ -219,7 +219,7 @@ def test_torn_pages_and_wrong_ranges_are_refused() -> None:
         builder.add_prefixed(np.frombuffer(b"\5\0\0\0abc", np.uint8), 0, 7)
     with pytest.raises(ValueError, match="longer than its page"):
         builder.add_prefixed(np.frombuffer(b"\0\0", np.uint8), 0, 2)
-    with pytest.raises(ValueError, match="do not lie within"):
+    with pytest.raises(ValueError, match="are not within"):
         builder.add_fixed(np.zeros(8, np.uint8), 4, 1, 8)
 
 

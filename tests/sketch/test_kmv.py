@@ -215,7 +215,7 @@ def test_ranges_outside_the_array(start: int, count: int) -> None:
         lambda: builder.add_prefixed(data, start, start + 8 * count),
         lambda: builder.add_offsets(data, np.array([start, start + 8 * count])),
     ):
-        with pytest.raises(ValueError, match="do not lie within"):
+        with pytest.raises(ValueError, match="are not within"):
             add()
     assert builder.result().is_empty
 

@@ -81,7 +81,7 @@ def test_too_old(major: int, tmp_path: Path, bare: pytest.MonkeyPatch) -> None:
 def test_silent(tmp_path: Path, bare: pytest.MonkeyPatch) -> None:
     script = _java(tmp_path / "jdk", "Good day")
     bare.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-    assert _complaint() == f"{script} does not tell its version"
+    assert _complaint() == f"{script} does not print its version"
 
 
 def test_broken(tmp_path: Path, bare: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def test_sessions_that_cannot_do_the_work(tmp_path: Path) -> None:
     assert found["bare", "register"] == found["bare", "sql"] == ("", "")
     for call in ("analyze", "scan", "register", "sql", "sql analyze"):
         assert found["stopped", call][0] == "the Spark session has been stopped"
-        assert found["gone", call][0] == "the Spark session is gone: its JVM has ended"
+        assert found["gone", call][0] == "the Spark session has ended with its JVM"
         assert all("rookery.connect().spark()" in found[state, call][1] for state in ("stopped", "gone"))
 
 

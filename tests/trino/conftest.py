@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lakehouse import NewTable, tables
 from tests.trino.client import Trino
 from tests.trino.install import installation
 from tests.trino.server import running
@@ -23,9 +22,3 @@ def trino(
 ) -> Iterator[Trino]:
     with running(installation(), rookery_home, tmp_path_factory.mktemp("trino")) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make

@@ -45,7 +45,7 @@ PARTITIONS = (
 # Trino 476 changes rows of version 2 alone, and does not maintain version 3.
 REFUSED = re.compile(
     "not supported for Iceberg table format version > 2|updates require at least format version 2"
-    "|Must use DVs for position deletes in V3"
+    "|Must use DVs for position deletes in V3|Unexpected PUFFIN file format"
 )
 
 

@@ -15,7 +15,8 @@ from rookery.model import Compare, Field, In, IsNull, Op, Predicate, UsageError
 from rookery.model.predicate import NEVER
 from rookery.where import timestamps
 from rookery.where.binding import Inexact
-from rookery.where.literals import NAN, NULL, Kind, Literal, among, compare, double_in, single
+from rookery.where.literals import NULL, Kind, Literal, among, compare, single
+from rookery.where.text_values import NAN, double_in
 from rookery.where.timestamps import MICROS_A_DAY, session_zone
 from tests.where.naive import OPS, matches
 

@@ -30,9 +30,10 @@ from rookery.model import (
     UsageError,
 )
 from rookery.model.predicate import ALWAYS, NEVER, all_of, any_of
-from rookery.where.literals import NAN, single
+from rookery.where.literals import single
 from rookery.where.patterns import begins_with, like
 from rookery.where.sql_text import parse_predicate, predicate_of
+from rookery.where.text_values import NAN
 from rookery.where.to_sql import spell
 from tests.where.naive import matches, ordered
 
@@ -145,7 +146,7 @@ CASES: list[tuple[str, Predicate]] = [
     ("n = 5 -- why", Compare(N, Op.EQ, 5)),
     (
         "(n IS NULL) IS NULL",
-        Opaque("(n IS NULL) IS NULL", "only plain columns are asked whether they are null"),
+        Opaque("(n IS NULL) IS NULL", "only plain columns can be tested for null"),
     ),
     ("n = l", Opaque("n = l", "only a column and a literal are compared")),
     ("NOT n = l", Opaque("NOT (n = l)", "only a column and a literal are compared")),
@@ -155,8 +156,8 @@ CASES: list[tuple[str, Predicate]] = [
     ("n LIKE '5%'", Opaque("n LIKE '5%'", "LIKE takes a string column and a pattern")),
     ("n IN (SELECT 1)", Opaque("n IN (SELECT 1)", "subqueries are left to Spark")),
     ("n IN (1, l)", Opaque("n IN (1, l)", "IN takes a column and literals only")),
-    ("user IS NULL", Opaque("user IS NULL", "only plain columns are asked whether they are null")),
-    ("tags IS NOT NULL", Opaque("NOT (tags IS NULL)", "only plain columns are asked whether they are null")),
+    ("user IS NULL", Opaque("user IS NULL", "only plain columns can be tested for null")),
+    ("tags IS NOT NULL", Opaque("NOT (tags IS NULL)", "only plain columns can be tested for null")),
     ("map.k = 1", Opaque("map.k = 1", "what a map holds under a key is left to Spark")),
     ("tags[0] = 'x'", Opaque("tags[0] = 'x'", "only a column and a literal are compared")),
 ]
@@ -182,11 +183,11 @@ REFUSED = [
     ("tags = 'x'", "column 'tags' is a list, which cannot be compared at column 1"),
     (
         "tags.element = 'x'",
-        "column 'tags.element' lies in a list or map, where a row has any number of values at column 1",
+        "column 'tags.element' is in a list or map, where a row has any number of values at column 1",
     ),
     (
         "map.key IS NULL",
-        "column 'map.key' lies in a list or map, where a row has any number of values at column 1",
+        "column 'map.key' is in a list or map, where a row has any number of values at column 1",
     ),
     (
         "s = 5",
@@ -211,8 +212,8 @@ REFUSED = [
     ("n = 1 ORDER BY n", "the predicate cannot be read at line 1, column 7: unexpected 'ORDER BY'"),
     ("DROP TABLE t", "'DROP TABLE t' is not a predicate"),
     ("n IN ()", "IN has an empty list"),
-    (r"s LIKE 'a\\b'", r"LIKE pattern 'a\b': the escape character stands before 'b'"),
-    ("s LIKE 'a/' ESCAPE '/'", "LIKE pattern 'a/': the escape character stands before nothing"),
+    (r"s LIKE 'a\\b'", r"LIKE pattern 'a\b': the escape character is before 'b'"),
+    ("s LIKE 'a/' ESCAPE '/'", "LIKE pattern 'a/': the escape character is before nothing"),
     ("(" * 10_000 + "n = 1" + ")" * 10_000, "the predicate is nested too deeply"),
 ]
 

@@ -32,10 +32,10 @@ class TopValue:
 
 @dataclass(frozen=True, slots=True)
 class RowStats:
-    """What is known of the rows that were looked at."""
+    """Distributions of the rows that were read."""
 
     rows: int
-    stale: float  # the share of those rows that are gone since
+    stale: float  # the share of those rows removed since
     quantiles: Mapping[str, Any]  # by rank, "0" to "1"
     rank_error: float | None
     histogram: tuple[float, ...]  # the share of rows in equal ranges from the least to the greatest
@@ -62,7 +62,7 @@ def row_stats(state: State | None, field: Field) -> RowStats | None:
 
 
 def _quantile(type_name: str, value: Any) -> Any:
-    """A quantile as people write values of the type; the sketch holds numbers as floats, but for its ends."""
+    """A quantile as text of the type; the sketch holds numbers as floats, except its ends."""
     kind = base_type(type_name)
     if kind == "decimal":
         scale = int(type_name.rstrip(")").rpartition(",")[2])
@@ -83,7 +83,7 @@ def _line(name: str, rows: RowStats) -> tuple[str, ...]:
     if rows.rank_error is not None:
         source.append(f"ranks ±{rows.rank_error:.1%}")
     if rows.stale:
-        source.append(f"{rows.stale:.0%} of them gone")
+        source.append(f"{rows.stale:.0%} of them removed since")
     quarters = [str(rows.quantiles.get(rank, "–")) for rank in ("0.25", "0.5", "0.75")]
     return (name, bars(rows.histogram), *quarters, top, ", ".join(source))
 

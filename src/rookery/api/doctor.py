@@ -57,14 +57,18 @@ class DoctorReport(Report):
         return bool(findings(self.checks))
 
     def sheets(self) -> Sequence[Sheet]:
-        """A line a check, with a hint where something is to be done."""
+        """A line per check, with a hint if something is to be done."""
         return [check_sheet("", self.checks)]
 
 
 def _python(lake: Lake) -> Check:
-    found = ".".join(map(str, sys.version_info[:3]))
+    running = ".".join(map(str, sys.version_info[:3]))
     return Check.of(
-        "python", _RULES["python"], sys.version_info >= _OLDEST_PYTHON, found, "install Python 3.11 or newer"
+        "python",
+        _RULES["python"],
+        sys.version_info >= _OLDEST_PYTHON,
+        running,
+        "install Python 3.11 or newer",
     )
 
 
@@ -75,20 +79,24 @@ def _java(lake: Lake) -> Check:
 
 def _spark(lake: Lake) -> Check:
     try:
-        found = version("pyspark")
+        installed = version("pyspark")
     except PackageNotFoundError:
         return Check(
             "spark", _RULES["spark"], Outcome.FINDING, "not installed", "pip install 'rookery[spark]'"
         )
     return Check.of(
-        "spark", _RULES["spark"], found.startswith(f"{_SPARK}."), found, f"pip install 'pyspark=={_SPARK}.*'"
+        "spark",
+        _RULES["spark"],
+        installed.startswith(f"{_SPARK}."),
+        installed,
+        f"pip install 'pyspark=={_SPARK}.*'",
     )
 
 
 def _jars(lake: Lake) -> Check:
     try:
         stores = _within(_SECONDS, lambda: hidden_stores(lake.config))
-    except CatalogError:  # of which the next check tells
+    except CatalogError:  # which the next check reports
         stores = frozenset()
     packages = spark_catalog(lake.config, stores).packages
     folder = Path.home() / _IVY_JARS
@@ -110,18 +118,18 @@ def _catalog(lake: Lake) -> Check:
         "catalog",
         _RULES["catalog"],
         Outcome.OK,
-        f"'{lake.name}' ({lake.config.type.value}), {count} namespaces",
+        f"'{lake.name}' ({lake.config.type}), {count} namespaces",
     )
 
 
 def _read(lake: Lake) -> Check:
-    """Read what every other command begins with: a table's manifest list, and what lies beside the table."""
+    """Read what every other command reads first: a table's manifest list, and its sidecar files."""
     name = _within(_SECONDS, lambda: next(lake.tables(), None))
     if name is None:
         return Check("read", _RULES["read"], Outcome.NOTE, f"'{lake.name}' has no table yet")
     table, store = _within(_SECONDS, lambda: lake.open(name))
     snapshot = table.snapshot()
-    _within(_SECONDS, lambda: (table.manifests(snapshot) if snapshot else (), store.listing()))
+    _within(_SECONDS, lambda: (table.file_lists(snapshot) if snapshot else (), store.listing()))
     return Check("read", _RULES["read"], Outcome.OK, f"{name} at {shown(table.location)}")
 
 
@@ -129,20 +137,20 @@ def _others(lake: Lake) -> list[Check]:
     """The other catalogs that are configured, each in a line of its own."""
     checks = []
     for name in sorted(set(configured()) - {lake.name.lower()}):
-        found = [_run_one(each, Lake(resolve(name))) for each in ("catalog", "read")]
-        worst = next((check for check in found if check.outcome is Outcome.FINDING), found[-1])
+        results = [_run_one(each, Lake(resolve(name))) for each in ("catalog", "read")]
+        worst = next((check for check in results if check.outcome is Outcome.FINDING), results[-1])
         checks.append(replace(worst, subject=name, rule=_RULES["others"]))
     return checks
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Call something that may wait on the network for longer than anybody who asks for a diagnosis would."""
+    """Call a function with a timeout, as it may wait on the network for long."""
     answers: SimpleQueue[T | Exception] = SimpleQueue()
 
     def run() -> None:
         try:
             answers.put(call())
-        except Exception as error:  # noqa: BLE001  # raised again below, where somebody waits for it
+        except Exception as error:  # noqa: BLE001  # raised again below, in the waiting thread
             answers.put(error)
 
     Thread(target=run, daemon=True).start()
@@ -198,10 +206,10 @@ def _run_one(name: str, lake: Lake) -> Check:
 
 def _run(name: str, lake: Lake) -> list[Check]:
     try:
-        found = CHECKS[name](lake)
+        checks = CHECKS[name](lake)
     except RookeryError as error:
-        found = Check(name, _RULES[name], Outcome.FINDING, error.message, error.hint)
-    except Exception as error:  # noqa: BLE001  # a doctor reports whatever goes wrong, of whatever kind
+        checks = Check(name, _RULES[name], Outcome.FINDING, error.message, error.hint)
+    except Exception as error:  # noqa: BLE001  # every error is reported as a finding
         reason = redact(" ".join(str(error).split()), lake.properties) or type(error).__name__
-        found = Check(name, _RULES[name], Outcome.FINDING, reason, _HINTS.get(name))
-    return found if isinstance(found, list) else [found]
+        checks = Check(name, _RULES[name], Outcome.FINDING, reason, _HINTS.get(name))
+    return checks if isinstance(checks, list) else [checks]

@@ -1,4 +1,4 @@
-"""Whatever went wrong, as an error of Rookery's: one line and a hint, without secrets."""
+"""Any error as one of Rookery's: one line and a hint, without secrets."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from rookery.io.redaction import redact
 from rookery.model import RookeryError
-from rookery.tables.catalogs import configured
-from rookery.tables.iceberg.java_errors import as_rookery
+from rookery.tables.iceberg.catalogs import configured
+from rookery.tables.java_errors import as_rookery
 
 __all__ = ["as_rookery", "hide_secrets"]
 
 
 def hide_secrets(text: str, words: Sequence[str]) -> str:
-    """Hide what is secret in the words of a command, and in the catalogs that are configured."""
+    """Hide secrets of a command's arguments, and of the configured catalogs."""
     try:
         catalogs = list(configured().values())
-    except RookeryError:  # which may be what the text tells of
+    except RookeryError:  # which may be the error in the text
         catalogs = []
     for properties in catalogs:
         text = redact(text, properties)

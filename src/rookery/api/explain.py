@@ -13,14 +13,14 @@ from rookery.prune.fileset import file_set
 from rookery.read.explain_inside import PAGES, ROW_GROUPS, look_inside
 from rookery.read.survivors import survivors
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 INSIDE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFile:
-    """A file that may hold rows that match."""
+    """A file that may have matching rows."""
 
     path: str
     size: int
@@ -30,7 +30,7 @@ class ExplainedFile:
 
 @dataclass(frozen=True, slots=True)
 class ExplainReport(Report):
-    """What the cascade makes of a predicate."""
+    """The result of the cascade for a predicate."""
 
     table: str
     where: str
@@ -42,7 +42,7 @@ class ExplainReport(Report):
 
     @property
     def index_bytes(self) -> int:
-        """How much was read of what is kept beside the table; footers of data files are not counted."""
+        """How many bytes of sidecar files were read; footers of data files are not counted."""
         inside = (ROW_GROUPS, PAGES)
         return sum(stage.index_bytes for stage in self.stages if stage.name not in inside)
 
@@ -76,7 +76,7 @@ class ExplainReport(Report):
 
 
 def explain(
-    table: IcebergTable,
+    table: Table,
     store: Store,
     where: Where,
     *,
@@ -85,7 +85,7 @@ def explain(
     inside: int = INSIDE,
     zone: str = "UTC",
 ) -> ExplainReport:
-    """Send a predicate through the cascade; at most *inside* of the files that are left are looked into."""
+    """Run the cascade for a predicate; of the files that are left, at most *inside* are examined inside."""
     started = time.perf_counter()
     current = table.at(snapshot)
     predicate = bind(where, table, current, zone)

@@ -1,4 +1,4 @@
-"""The history of runs: what was done to tables, why, and what result."""
+"""The history of runs: what was done to tables, why, and the results."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class HistoryReport(Report):
     """Runs, newest first."""
 
     runs: tuple[RunRecord, ...]
-    of: str | None = None  # the tables that were asked for, by a name or pattern
+    of: str | None = None  # the tables that were requested, by a name or pattern
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet, a line a step that was needed; a run's own words stand in its first line."""
+        """One sheet, a line per step that was needed; texts of the run itself are in its first line."""
         if not self.runs:
             title = f"no runs of {self.of} are recorded" if self.of else "no runs are recorded"
             return [Sheet(title, notes=("`rookery maintain` and `rookery watch` record them",))]
@@ -35,7 +35,7 @@ class HistoryReport(Report):
 
 
 def history(table: str | None = None, *, limit: int = LIMIT, url: str | None = None) -> HistoryReport:
-    """Return the newest runs of all tables, or of those that a name or pattern means."""
+    """Return the newest runs of all tables, or of those that match a name or pattern."""
     if limit < 1:
         raise UsageError(f"{limit} runs cannot be shown", hint="use --limit 1 or more")
     with _opened(url) as kept:
@@ -50,7 +50,7 @@ def tally(url: str | None = None) -> Tally | None:
 
 @contextmanager
 def _opened(url: str | None) -> Iterator[History | None]:
-    """The history, if there is one: looking makes nothing."""
+    """The history, if there is one; none is created."""
     file = sqlite_path(history_url(url))
     if file is not None and not file.startswith("file:") and not Path(file).exists():
         if url and not Path(file).parent.is_dir():
@@ -74,13 +74,13 @@ def _lines(run: RunRecord) -> list[tuple[str, ...]]:
 
 def _step(step: StepReport) -> tuple[str, ...]:
     outcome = step.outcome.value if step.attempts <= 1 else f"{step.outcome.value}, attempt {step.attempts}"
-    said = step.why if step.error is None else step.error
+    message = step.why if step.error is None else step.error
     size = in_bytes(step.bytes) if step.bytes else ""
-    return step.step, outcome, changes(step.before, step.after), size, said
+    return step.step, outcome, changes(step.before, step.after), size, message
 
 
 def changes(before: Mapping[str, float], after: Mapping[str, float]) -> str:
-    """Say which numbers changed, and to what.
+    """Return which numbers changed, and to what.
 
     >>> changes({"files": 12, "snapshots": 3}, {"files": 1, "snapshots": 3})
     'files 12 → 1'

@@ -13,12 +13,12 @@ from rookery.indexes import KINDS
 from rookery.model import Report, Sheet
 from rookery.sidecar import Index, State, Store
 from rookery.sidecar.live import Live, live_files
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
 class IndexView:
-    """An index as it stands: on what, and how much of the table it covers."""
+    """The status of an index: its column, and how much of the table it covers."""
 
     kind: str
     column: str
@@ -29,7 +29,7 @@ class IndexView:
 
     @property
     def built(self) -> str:
-        """How far it is built, in words."""
+        """How far it is built, as text."""
         if not self.known:
             return "of a kind that this version does not know: kept, but not used"
         if self.files_covered >= self.files:
@@ -57,7 +57,7 @@ class IndexReport(Report):
         return [Sheet(self.table, ("kind", "column", "fpp", "state"), rows, right=frozenset({2}))]
 
 
-def list_indexes(table: IcebergTable, store: Store) -> IndexReport:
+def list_indexes(table: Table, store: Store) -> IndexReport:
     """Return the indexes of a table."""
     indexes = declared_on(table, store).typed(table.fields()).indexes
     if not indexes:
@@ -81,16 +81,14 @@ def list_indexes(table: IcebergTable, store: Store) -> IndexReport:
     )
 
 
-def add_index(
-    table: IcebergTable, store: Store, kind: str, column: str, fpp: float | None = None
-) -> IndexReport:
+def add_index(table: Table, store: Store, kind: str, column: str, fpp: float | None = None) -> IndexReport:
     """Declare an index; declaring it again with another rate replaces it."""
     declare(table, store, kind, column, fpp)
     return list_indexes(table, store)
 
 
-def drop_index(table: IcebergTable, store: Store, kind: str, column: str) -> IndexReport:
-    """Take an index back; what was built of it goes with its segments."""
+def drop_index(table: Table, store: Store, kind: str, column: str) -> IndexReport:
+    """Drop an index; its data is deleted with its segments."""
     undeclare(table, store, kind, column)
     return list_indexes(table, store)
 
@@ -101,8 +99,8 @@ def _covered(state: State | None, live: Live | None, index: Index) -> int:
         return 0
     having = [number for number, entry in enumerate(state.header.segments) if index in entry.indexes]
     carried = state.files.take(pa.array(live.carried))
-    mine = carried.filter(pc.is_in(carried["segment"], pa.array(having, pa.int32())))
-    return len(pc.unique(mine["key"]))
+    covered = carried.filter(pc.is_in(carried["segment"], pa.array(having, pa.int32())))
+    return len(pc.unique(covered["key"]))
 
 
 def index_kinds() -> list[tuple[str, str, float | None]]:

@@ -8,29 +8,27 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-from pyiceberg.table import Table
-
 from rookery.maintain.steps.neighbours import Neighbours
-from rookery.model import CatalogError, RookeryError, TableName, UsageError
+from rookery.model import CatalogError, MissingTableError, RookeryError, TableName, UsageError
 from rookery.model.cache import Cache
 from rookery.sidecar import Store, store_of
-from rookery.tables import CatalogConfig, configured, load_table, open_catalog, resolve
-from rookery.tables.catalogs import reason_of
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import CatalogConfig, Table, configured, load_table, open_catalog, open_table, resolve
+from rookery.tables.iceberg.catalogs import reason_of
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table as PyIcebergTable
     from pyspark.sql import SparkSession
 
     from rookery.api.maintain import MaintainReport
     from rookery.api.status import StatusReport
+    from rookery.tables.iceberg import IcebergTable
 
-ALL = "*"  # the pattern that means every table
+ALL = "*"  # the pattern that matches every table
 
 
 class Lake:
-    """What `connect` returns. Opening the catalog waits until it is needed."""
+    """The result of `connect`. The catalog is opened at first use."""
 
     def __init__(self, config: CatalogConfig) -> None:
         self.config = config
@@ -43,7 +41,7 @@ class Lake:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The catalog's properties; they may hold secrets."""
+        """The catalog's properties; they may contain secrets."""
         return self.config.properties
 
     @cached_property
@@ -59,40 +57,40 @@ class Lake:
         """Read `namespace.table` or `catalog.namespace.table`."""
         return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
 
-    def load(self, named: str | TableName) -> Table:
+    def load(self, named: str | TableName) -> PyIcebergTable:
         """Load a table of this lake, or of another configured catalog that its name begins with."""
         name = self.table_name(named) if isinstance(named, str) else named
-        catalog = self.catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
-        return load_table(catalog, name, self.properties_of(name))
+        return load_table(self._catalog_of(name), name, self.properties_of(name))
 
-    def open(self, named: str | TableName) -> tuple[IcebergTable, Store]:
-        """Load a table as it is now, and what is kept beside it."""
+    def open(self, named: str | TableName) -> tuple[Table, Store]:
+        """Open a table as it is now, with the states and segments beside it."""
         name = self.table_name(named) if isinstance(named, str) else named
-        loaded = IcebergTable(name, self.load(name))
+        loaded = open_table(self._catalog_of(name), name, self.properties_of(name))
         return loaded, store_of(loaded, self.cache)
+
+    def _catalog_of(self, name: TableName) -> Catalog:
+        return self.catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""
         if not is_pattern(pattern):
             return [self.table_name(pattern)]
         pattern = pattern.removeprefix(f"{self.name}.")
-        found = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
-        if not found and pattern == "*":
+        matching = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
+        if not matching and pattern == "*":
             raise UsageError(f"{self.name} has no tables", hint="create one, or check --catalog")
-        if not found:
+        if not matching:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
-        return sorted(found, key=str)
+        return sorted(matching, key=str)
 
     def neighbours(self) -> Neighbours:
-        """Return the tables of the catalog as those see them that delete files beside them."""
+        """Return the tables of the catalog, for checks before files are deleted."""
 
         def load(name: TableName) -> IcebergTable | None:
             try:
-                return IcebergTable(name, self.load(name))
-            except UsageError as error:
-                if isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
-                    return None  # dropped since it was listed
-                raise
+                return open_table(self._catalog_of(name), name, self.properties_of(name))
+            except MissingTableError:
+                return None  # dropped since it was listed
 
         return Neighbours(self.tables, load)
 
@@ -109,7 +107,7 @@ class Lake:
             yield from self._namespaces(tuple(namespace))
 
     def answers(self) -> bool:
-        """Whether the catalog can be asked."""
+        """Whether the catalog answers."""
         try:
             with self._reaching():
                 self.catalog.list_namespaces()
@@ -123,7 +121,7 @@ class Lake:
             yield
         except RookeryError:
             raise
-        except Exception as error:  # every kind of catalog raises what its client raises
+        except Exception as error:  # every catalog client raises its own errors
             raise CatalogError(
                 f"catalog '{self.name}' does not answer: {reason_of(error, self.properties)}",
                 hint="check its uri and that the server runs; `rookery doctor` gives details",
@@ -140,13 +138,13 @@ class Lake:
         return session(self.config, master=master, conf=conf)
 
     def status(self, *patterns: str, **options: Any) -> StatusReport:
-        """Return how tables stand, all or those that patterns name; see `rookery.api.status.status`."""
+        """Return the status of tables, all or those that patterns match; see `rookery.api.status.status`."""
         from rookery.api.status import status  # which imports this module
 
         return status(self, patterns, **options)
 
     def maintain(self, *patterns: str, **options: Any) -> MaintainReport:
-        """Do to tables what their policies want; see `rookery.api.maintain.maintain`."""
+        """Maintain tables by their policies; see `rookery.api.maintain.maintain`."""
         from rookery.api.maintain import maintain  # which imports this module
 
         return maintain(self, patterns, **options)
@@ -156,7 +154,7 @@ class Lake:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text means all tables whose names match, and not one of that name."""
+    """Whether a text is a pattern of names, and not the name of one table."""
     return any(sign in text for sign in "*?[")
 
 

@@ -1,46 +1,38 @@
-"""`maintain`: what policies want done to tables, planned or done."""
+"""`maintain`: maintenance of tables by their policies, planned or run."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
 
 from rookery.api.lake import ALL, Lake, connect, is_pattern
-from rookery.api.watch import check_catalog, leases_of
+from rookery.api.maintenance import SharedSession, check_catalog, leases_of
 from rookery.io import local_path, scheme_of
 from rookery.io.redaction import one_line
-from rookery.maintain.pipeline import maintain_table, refuse, steps_named
+from rookery.maintain.pipeline import refuse, steps_named
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.policies.settings import trash_folder
 from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
 from rookery.maintain.runs.history import History
-from rookery.maintain.runs.leases import Leases
-from rookery.maintain.runs.recording import recorded
-from rookery.maintain.steps.neighbours import Neighbours
-from rookery.maintain.steps.step import Outcome, StepReport, Subject, TableRun
+from rookery.maintain.runs.lake_tables import LakeTables, OpenTable, RunOptions
+from rookery.maintain.runs.table_runner import ASKED_FOR, TableRunner, Wanted
+from rookery.maintain.steps.step import Outcome, StepReport, TableRun
 from rookery.model import Report, RookeryError, Sheet, TableName, UsageError, in_bytes
-from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import as_rookery
+from rookery.tables.java_errors import as_rookery
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-ASKED_FOR = "asked for"
 Tell = Callable[[str], None]
 _HEADER = ("step", "outcome", "why", "files", "bytes", "before → after", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class MaintainReport(Report):
-    """What became of each table."""
+    """The report of each table."""
 
     tables: tuple[TableRun, ...]
     dry_run: bool = False
@@ -101,20 +93,6 @@ def _trash(folder: str) -> str:
     return trash_folder(folder if scheme_of(folder) else os.path.abspath(local_path(folder)))
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """How tables are maintained."""
-
-    only: tuple[str, ...] = ()  # steps; none: all
-    dry_run: bool = False
-    forced: bool = False
-    master: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
-    catalog_timeout: float = CATALOG_TIMEOUT  # seconds that a catalog which does not answer is waited for
-    trash: str | None = None  # where orphan files are moved to, whatever policies say
-    clock: Callable[[], float] = time.time
-
-
 def maintain(
     lake: Lake | None = None,
     patterns: Sequence[str] = (ALL,),
@@ -129,135 +107,90 @@ def maintain(
     catalog_timeout: float = CATALOG_TIMEOUT,
     trash: str | None = None,
     clock: Callable[[], float] = time.time,
-    tell: Tell = lambda said: None,
+    tell: Tell = lambda message: None,
 ) -> MaintainReport:
-    """Do to the tables that patterns name what their policies want; with *dry_run*, say what that would be.
+    """Maintain the tables that patterns match by their policies; with *dry_run*, only plan.
 
-    Policies are read, and what they ask for is refused where it must be, before anything is done. What fails
-    for one table does not keep the others waiting. A dry run starts no Spark, and leaves no record.
+    Policies are read, and refused where they are unsafe, before anything is done. A failure
+    of one table does not stop the others. A dry run starts no Spark, and leaves no record.
     """
     lake = lake or connect()
     steps_named(only)
-    order = Order(
-        only=tuple(only),
-        dry_run=dry_run,
-        forced=yes,
-        master=master,
-        conf=conf or {},
-        catalog_timeout=catalog_timeout,
-        trash=_trash(trash) if trash is not None else None,
-        clock=clock,
-    )
+    options = RunOptions(tuple(only), forced=yes, trash=_trash(trash) if trash is not None else None)
     policies = find_policies(policy)
-    found = CatalogRetry(lake.answers, catalog_timeout)(
-        lambda: _tables(lake, patterns or (ALL,), policies, keep=dry_run)
+    neighbours = lake.neighbours()  # loaded once, by the first table that has something to delete
+    tables = LakeTables(
+        lake,
+        SharedSession(partial(lake.spark, master=master, conf=conf)),
+        lambda: neighbours,
+        CatalogRetry(lake.answers, catalog_timeout),
+        clock,
+        options,
     )
-    for table in found:
+    candidates = _found(lake, patterns or (ALL,), tables, policies, keep=dry_run)
+    for table in candidates:
         if table.policy is not None:
             refuse(table.policy, forced=yes)
     with ExitStack() as stack:
-        book = None
-        if not dry_run:
-            kept = History(history)
-            stack.callback(kept.close)
-            leases = leases_of(lake, kept)
-            stack.callback(leases.close)
-            book = _Book(kept, leases)
+        runner = None if dry_run else stack.enter_context(_runner(lake, tables, history))
         runs = []
-        neighbours = lake.neighbours()  # asked once, by the first table that has something to delete
-        for table in found:
+        for table in candidates:
             tell(str(table.name))
-            runs.append(_maintained(lake, table, order, book, neighbours))
+            runs.append(_maintained(table, tables, runner))
         return MaintainReport(tuple(runs), dry_run)
 
 
-@dataclass(frozen=True, slots=True)
-class _Book:
-    """Where runs are recorded, and tables leased."""
-
-    history: History
-    leases: Leases
+@contextmanager
+def _runner(lake: Lake, tables: LakeTables, history: str | None) -> Iterator[TableRunner]:
+    with closing(History(history)) as kept, closing(leases_of(lake, kept)) as leases:
+        yield TableRunner(tables, kept, leases)
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """A table to maintain, and what it is leased by; without a policy, why it has none."""
+class _Found:
+    """A table to maintain, and the key of its lease; without a policy, why it has none."""
 
     name: TableName
     policy: Policy | None = None
     key: str = ""
     error: str | None = None
-    opened: tuple[IcebergTable, Store] | None = None  # where it is not loaded again
+    opened: OpenTable | None = None  # where it is not loaded again
 
 
-def _tables(lake: Lake, patterns: Sequence[str], policies: PolicySet, *, keep: bool) -> list[_Table]:
-    """Return the tables that patterns name; one that a pattern happens upon may be broken, or gone by now.
+def _found(
+    lake: Lake, patterns: Sequence[str], tables: LakeTables, policies: PolicySet, *, keep: bool
+) -> list[_Found]:
+    """Return the tables that patterns name; one that a pattern matches may be broken, or dropped meanwhile.
 
     With *keep*, they are returned as they were loaded.
     """
-    named = {name: pattern for pattern in patterns for name in lake.find(pattern)}
+    named = tables.retry(lambda: {name: pattern for pattern in patterns for name in lake.find(pattern)})
     check_catalog(lake, named)
-    found = []
+    candidates = []
     for name, pattern in named.items():
         try:
-            opened = lake.open(name)
-            table = opened[0].table
-            chosen = policies.policy_of(name, table.properties).policy
-            key = str(table.metadata.table_uuid)
-            found.append(_Table(name, chosen, key, opened=opened if keep else None))
+            opened = tables.retry(partial(tables.open, name, policies))
+            candidates.append(_Found(name, opened.policy, opened.key, opened=opened if keep else None))
         except RookeryError as error:
             if not is_pattern(pattern) and (len(named) == 1 or isinstance(error, UsageError)):
-                raise  # a name that is wrong is better said before anything is done
-            found.append(_Table(name, error=_said(error)))
-    return found
+                raise  # report a wrong name before anything is done
+            candidates.append(_Found(name, error=_message(error)))
+    return candidates
 
 
-def _maintained(
-    lake: Lake, table: _Table, order: Order, book: _Book | None, neighbours: Neighbours
-) -> TableRun:
+def _maintained(table: _Found, tables: LakeTables, runner: TableRunner | None) -> TableRun:
     if table.policy is None:
         return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=table.error)
-    run = partial(
-        maintain_table,
-        subject_of(lake, table.name, table.policy, order, neighbours, table.opened),
-        only=order.only,
-        dry_run=order.dry_run,
-        cause=ASKED_FOR,
-    )
     try:
-        if book is None:
-            return run()
-        with book.leases.hold(table.key) as lease:
-            work = partial(run, stop=lambda: lease.lost)
-            return recorded(book.history, str(table.name), ASKED_FOR, lambda record: work(record=record))
-    except Exception as error:  # noqa: BLE001  # what is wrong with one table does not stop the next
-        meant = as_rookery(error, f"maintenance of {table.name}")
-        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=_said(meant))
+        if runner is None:
+            assert table.opened is not None
+            return tables.plan(table.opened)
+        with runner.leased(table.name, table.key) as run:
+            return run(Wanted(table.policy, ASKED_FOR))
+    except Exception as error:  # noqa: BLE001  # an error of one table does not stop the next
+        wrapped = as_rookery(error, f"maintenance of {table.name}")
+        return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=_message(wrapped))
 
 
-def _said(error: RookeryError) -> str:
+def _message(error: RookeryError) -> str:
     return one_line(error.message if error.hint is None else f"{error.message} ({error.hint})")
-
-
-def subject_of(
-    lake: Lake,
-    name: TableName,
-    policy: Policy,
-    order: Order,
-    neighbours: Neighbours,
-    opened: tuple[IcebergTable, Store] | None = None,
-) -> Subject:
-    """Return a table as the pipeline takes it; Spark is started by the first step that needs it.
-
-    One that is *opened* already is not loaded again.
-    """
-
-    @cache
-    def spark() -> SparkSession:
-        return lake.spark(master=order.master, conf=order.conf)
-
-    if order.trash is not None:
-        policy = replace(policy, orphans=replace(policy.orphans, trash=order.trash))
-    retrying = CatalogRetry(lake.answers, order.catalog_timeout)
-    load = partial(retrying, partial(lake.open, name)) if opened is None else lambda: opened
-    return Subject(name, load, spark, policy, order.clock, order.forced, neighbours)

@@ -1,4 +1,4 @@
-"""Policies: what is wanted of a table and who says so, and whether a policy file is sound."""
+"""Policies: the settings of a table and their sources, and whether a policy file is valid."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def show_policy(
 
 
 def check_policies(policy: str | os.PathLike[str] | None = None) -> PolicyCheck:
-    """Load a policy file, the default one if none is named; what is wrong with it is raised."""
+    """Load a policy file, the default one if none is named; its errors are raised."""
     policies = find_policies(policy)
     rules = [rule for rule in policies.rules if rule.selector is not None]
     return PolicyCheck(policies.file, len(rules), sum(len(rule.settings) for rule in policies.rules))

@@ -69,7 +69,7 @@ class BlobView:
         if self.problem:
             yield f"✗ {self.problem}"
         for key, value in (self.summary or {}).items():
-            yield f"{key.replace('_', ' ')} {_said(value)}"
+            yield f"{key.replace('_', ' ')} {_format(value)}"
         if blob.snapshot_id != -1:
             yield f"snapshot {blob.snapshot_id}, sequence number {blob.sequence_number}"
         if self.summary is None:
@@ -77,7 +77,7 @@ class BlobView:
                 yield f"{key} {value}"
 
 
-def _said(value: object) -> str:
+def _format(value: object) -> str:
     if isinstance(value, Estimate):
         return describe(value)
     if isinstance(value, float):
@@ -87,7 +87,7 @@ def _said(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PuffinView(Report):
-    """A Puffin file as a person would like to see it."""
+    """A Puffin file, described for people."""
 
     file: str
     size: int
@@ -183,7 +183,7 @@ def _summary_of(blob: BlobMetadata) -> Summarize | None:
     if blob.type in KNOWN:
         return KNOWN[blob.type].summarize
     if not {CHECKSUM, HEAD_CHECKSUM} & blob.properties.keys():
-        return None  # none of ours
+        return None  # not one of Rookery's
     from rookery.indexes import KINDS  # brings pyarrow and PyIceberg, which other blobs do without
 
     kind = next((kind for kind in KINDS.values() if kind.blob_type == blob.type), None)
@@ -206,7 +206,7 @@ def _summarize(
 def verify(
     file: Readable, properties: Mapping[str, str] | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> VerifyReport:
-    """Check everything that the specification says of a file."""
+    """Check all rules of the specification on a file."""
     with open_source(file, properties) as source:
         return VerifyReport(source.name, verify_source(source, CHECKS, limits))
 
@@ -214,7 +214,7 @@ def verify(
 def payload(
     file: Readable, number: int, properties: Mapping[str, str] | None = None, *, stored: bool = False
 ) -> bytes:
-    """Return the payload of blob *number*, decompressed unless *stored* is asked for."""
+    """Return the payload of blob *number*, decompressed unless *stored*."""
     with open_puffin(file, properties=properties) as reader:
         blob = reader.blob(number)
         return reader.read_stored(blob) if stored else reader.read(blob)

@@ -14,9 +14,9 @@ from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.sidecar import Store
 from rookery.spark.live import check_session, has_jvm
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import refused_types, translated
+from rookery.tables import Table
 from rookery.tables.iceberg.jvm import PinnedTable, load_java_table, pinned_table
+from rookery.tables.java_errors import refused_types, translated
 from rookery.where.to_sql import spell
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST = 0.5  # of the files' bytes: where more are left, Spark's own scan plans as well
+MOST = 0.5  # of the files' bytes: where more are left, Spark's own scan is as good
 _ATTEMPTS = 3  # to load a table for Python and for Java between two commits of others
 
 
@@ -36,13 +36,13 @@ def scan(
     columns: Sequence[str] | None = None,
     snapshot: int | None = None,
 ) -> DataFrame:
-    """Return the rows that match; the predicate is applied again by Spark, which has the last word."""
+    """Return the rows that match; Spark applies the predicate again."""
     check_session(spark)
     table, store, pinned = open_in_both(spark, lake, name)
     current = table.at(snapshot)
     text = where if isinstance(where, str) else None
     prunable = pinned is not None and prunes(spark, text or "")
-    # What a text means in a session that is not known, Spark alone can tell.
+    # In a session with unknown settings, only Spark can interpret a text.
     known = text is None or prunable
     predicate = bind(where, table, current, session_zone(spark)) if known else ALWAYS
     has_columns_of_now = current is not None and table.schema(current) == table.schema()
@@ -58,7 +58,7 @@ def scan(
     return frame if columns is None else frame.select(*(quote_part(name) for name in columns))
 
 
-def _pruning(table: IcebergTable, store: Store, current: Snapshot, predicate: Predicate) -> Pruning | None:
+def _pruning(table: Table, store: Store, current: Snapshot, predicate: Predicate) -> Pruning | None:
     """Return what is left of a snapshot, or None if that is most of it."""
     if predicate == ALWAYS:
         return None
@@ -66,33 +66,31 @@ def _pruning(table: IcebergTable, store: Store, current: Snapshot, predicate: Pr
     return pruning if pruning.share_left() <= MOST else None
 
 
-def open_in_both(
-    spark: SparkSession, lake: Lake, name: TableName
-) -> tuple[IcebergTable, Store, PinnedTable | None]:
+def open_in_both(spark: SparkSession, lake: Lake, name: TableName) -> tuple[Table, Store, PinnedTable | None]:
     """Load a table as it is now, for Python and for Spark; None where Spark's catalog has other metadata."""
     if not has_jvm(spark):
         return *lake.open(name), None
     for _ in range(_ATTEMPTS):
         table, store = lake.open(name)
         pinned = pinned_table(spark, name)
-        if pinned.uuid != str(table.table.metadata.table_uuid):
+        if pinned.uuid != table.uuid:
             raise CatalogError(
                 f"{name} is another table in Spark than in Rookery: their catalogs share only the name",
-                hint="configure the catalog alike in both, or give one of them another name",
+                hint="configure the catalog in the same way in both, or give one of them another name",
             )
-        if pinned.metadata_location == table.table.metadata_location:
+        if pinned.metadata_location == table.version:
             return table, store, pinned
     log.warning("%s is not pruned: Spark's catalog has other metadata of it", name)
     return table, store, None
 
 
-def _by_spark(spark: SparkSession, table: IcebergTable, asked: int | None) -> DataFrame:
-    """Return all rows as Spark reads them: of the snapshot asked for, of its branch, or the newest ones."""
+def _by_spark(spark: SparkSession, table: Table, snapshot_id: int | None) -> DataFrame:
+    """Return all rows as Spark reads them: of the given snapshot, of its branch, or the newest ones."""
     if not has_jvm(spark):
         spark.catalog.refreshTable(str(table.name))
     else:
-        load_java_table(spark, table.name)  # refreshes what Spark's catalog remembers
-    reader = spark.read if asked is None else spark.read.option("versionAsOf", asked)
+        load_java_table(spark, table.name)  # refreshes the cache of Spark's catalog
+    reader = spark.read if snapshot_id is None else spark.read.option("versionAsOf", snapshot_id)
     return reader.table(str(table.name))
 
 

@@ -1,8 +1,8 @@
-"""What a Spark session does to the meaning of a predicate, and whether files may be skipped under it.
+"""How a Spark session affects the meaning of a predicate, and whether files may be skipped in it.
 
 `rookery.where` gives SQL the meaning that it has under Spark's defaults. Under other settings a literal, a
-name or a cast may mean something else; Spark alone knows what. So nothing is pruned in a session that has set
-anything but what is known to leave the meaning as it is.
+name or a cast may mean something else, which only Spark knows. So nothing is pruned in a session with
+settings that are not known to leave the meaning unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HARMLESS = (
 
 
 def prunes(spark: SparkSession, text: str = "") -> bool:
-    """Whether predicates, in *text* or bound already, mean in a session what Rookery takes them for."""
+    """Whether predicates, in *text* or bound already, have in a session the meaning that Rookery assumes."""
     return not (
         reads_aside(spark) or "${" in text or any(unknown_settings(spark)) or any(_replaced(spark, text))
     )
@@ -81,11 +81,11 @@ def _replaced(spark: SparkSession, text: str) -> Iterator[str]:
     )
     for name, is_plain in called.items():
         identifier = catalyst.FunctionIdentifier(name)
-        ours, sparks = registry.lookupFunction(identifier), builtin.lookupFunction(identifier)
-        if ours.isEmpty():  # a keyword such as IN, or a function of some catalog
+        current, original = registry.lookupFunction(identifier), builtin.lookupFunction(identifier)
+        if current.isEmpty():  # a keyword such as IN, or a function of some catalog
             is_replaced = is_plain
         else:
-            is_replaced = sparks.isEmpty() or ours.get().getClassName() != sparks.get().getClassName()
+            is_replaced = original.isEmpty() or current.get().getClassName() != original.get().getClassName()
         if is_replaced:
             yield name
 
@@ -104,5 +104,5 @@ def session_zone(spark: SparkSession) -> str:
 
 
 def reads_aside(spark: SparkSession) -> bool:
-    """Whether a session reads what it has written and not published, which is no snapshot of main."""
+    """Whether a session reads its own unpublished writes, which are not a snapshot of main."""
     return any(spark.conf.get(key, None) for key in ("spark.wap.branch", "spark.wap.id"))

@@ -18,7 +18,7 @@ from rookery.api.table import table
 from rookery.model import CatalogError, RookeryError, TableName, quote_part
 from rookery.spark.live import check_session, has_jvm
 from rookery.tables import configured
-from rookery.tables.iceberg.java_errors import java_reason, refused_types
+from rookery.tables.java_errors import java_reason, refused_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,8 +52,8 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     name = _resolve(spark, _parts(match.group("table")))
     if name is None or name.catalog not in (lake.name, *configured()):
         return spark.sql(text)
-    asked = [".".join(_parts(column)) for column in re.findall(_DOTTED, match.group("columns") or "")]
-    report = analyze(spark, str(name), columns=_as_written(str(name), asked, lake), lake=lake)
+    requested = [".".join(_parts(column)) for column in re.findall(_DOTTED, match.group("columns") or "")]
+    report = analyze(spark, str(name), columns=_as_written(str(name), requested, lake), lake=lake)
     rows = [
         (column.name, *map(_double, (column.ndv, column.ndv_low, column.ndv_high)), column.kind)
         for column in report.columns
@@ -69,7 +69,7 @@ def plan_of(spark: SparkSession, text: str, lake: Lake | None = None) -> SqlRepo
 
 
 def _query(spark: SparkSession, text: str, lake: Lake | None) -> DataFrame:
-    """Run a query with the names of pruned tables exchanged for views of the files that are left."""
+    """Run a query with the names of pruned tables replaced by views of the files that are left."""
     tables = _exchanged(_plan(spark, text, lake or connect()))
     exchanged: list[tuple[int, int, str, str]] = []
     try:
@@ -89,7 +89,7 @@ def _query(spark: SparkSession, text: str, lake: Lake | None) -> DataFrame:
         if not tables:
             raise
         log.warning("the query is not pruned: %s", java_reason(error))
-        # Which may fail too, in words that speak of the text that was given.
+        # This may fail too, with an error about the given text.
         return _by_spark(spark, text)
     finally:  # a query that is analysed knows its tables, and not their names
         for _, _, view, _ in exchanged:
@@ -106,33 +106,33 @@ def _is_cut(planned: PlannedTable) -> bool:
 
 
 def _exchanged(planned: Sequence[PlannedTable]) -> list[PlannedTable]:
-    """All uses of the tables that are cut somewhere: the others must see the same snapshot."""
+    """All uses of the tables that are pruned in any use: the others must read the same snapshot."""
     cut = {id(each.table) for each in planned if _is_cut(each)}
     return [each for each in planned if id(each.table) in cut]
 
 
 def _plan(spark: SparkSession, text: str, lake: Lake) -> list[PlannedTable]:
-    """Return the tables of a query, pruned; whether they are or not, Spark sees them as they are now."""
+    """Return the tables of a query, pruned; pruned or not, Spark reads them as they are now."""
     tables = _Tables(spark, lake)
     try:
-        found = query_tables(text)
-    except Exception:  # noqa: BLE001  # sqlglot raises all kinds of errors on what it does not know
+        query = query_tables(text)
+    except Exception:  # noqa: BLE001  # sqlglot raises all kinds of errors on unknown syntax
         log.warning("the query is not pruned: its text could not be parsed")
         return []
-    if found is None:
+    if query is None:
         return []
     try:
         if prunes(spark, text):
-            return plan(found, tables.resolve, session_zone(spark))
-        for parts in (*found.elsewhere, *(use.parts for select in found.selects for use in select.uses)):
+            return plan(query, tables.resolve, session_zone(spark))
+        for parts in (*query.elsewhere, *(use.parts for select in query.selects for use in select.uses)):
             tables.resolve(parts)
-    except Exception as error:  # noqa: BLE001  # whatever goes wrong here, Spark runs the query as it is
+    except Exception as error:  # noqa: BLE001  # on any error here, Spark runs the query as it is
         log.warning("the query is not pruned: %s", java_reason(error))
     return []
 
 
 class _Tables:
-    """The tables of one query, each opened once, whatever the names that it goes by."""
+    """The tables of one query, each opened once, under any of its names."""
 
     def __init__(self, spark: SparkSession, lake: Lake) -> None:
         self._spark = spark
@@ -141,7 +141,7 @@ class _Tables:
         self._by_case: dict[tuple[str, str], OpenTable] = {}  # some catalogs ignore the case of names
 
     def resolve(self, parts: Sequence[str]) -> OpenTable | None:
-        """Return the table that Spark takes a name for, if it is one of ours."""
+        """Return the table that Spark resolves a name to, if it is in the lake."""
         if _is_temporary(self._spark, parts):
             return None
         name = _resolve(self._spark, parts)
@@ -150,7 +150,7 @@ class _Tables:
         if name not in self._by_name:
             opened = self._open(name)
             if opened is not None:
-                key = (str(name).lower(), str(opened.table.table.metadata.table_uuid))
+                key = (str(name).lower(), opened.table.uuid)
                 opened = self._by_case.setdefault(key, opened)
             self._by_name[name] = opened
         return self._by_name[name]
@@ -160,7 +160,7 @@ class _Tables:
             return OpenTable(*open_in_both(self._spark, self._lake, name))
         except CatalogError as error:
             log.warning("%s is left to Spark: %s", name, error)
-        except RookeryError:  # a view, a metadata table, or nothing at all: Spark will know
+        except RookeryError:  # a view, a metadata table, or no table: left to Spark
             pass
         return None
 
@@ -171,35 +171,35 @@ def _is_temporary(spark: SparkSession, parts: Sequence[str]) -> bool:
 
 
 def _double(value: float | None) -> float | None:
-    return None if value is None else float(value)  # Spark takes no whole number for a double
+    return None if value is None else float(value)  # Spark does not accept a whole number as a double
 
 
 def _resolve(spark: SparkSession, parts: Sequence[str]) -> TableName | None:
-    """Return the table that Spark would take the name for, or None if it is in Spark's own catalog."""
+    """Return the table that Spark would resolve the name to, or None if it is in Spark's own catalog."""
     jvm: Any = spark._jvm
     names = jvm.java.util.ArrayList()
     for part in parts:
         names.add(part)
-    found = jvm.org.apache.iceberg.spark.Spark3Util.catalogAndIdentifier(spark._jsparkSession, names)
-    catalog, identifier = str(found.catalog().name()), found.identifier()
+    resolved = jvm.org.apache.iceberg.spark.Spark3Util.catalogAndIdentifier(spark._jsparkSession, names)
+    catalog, identifier = str(resolved.catalog().name()), resolved.identifier()
     if catalog == _SPARKS_OWN:
         return None
     return TableName(catalog, tuple(identifier.namespace()), str(identifier.name()))
 
 
-def _as_written(name: str, asked: Sequence[str], lake: Lake) -> list[str]:
-    """Return the columns as the table spells them: in SQL, case does not matter."""
-    if not asked:
+def _as_written(name: str, requested: Sequence[str], lake: Lake) -> list[str]:
+    """Return the columns as the table writes them: SQL ignores case."""
+    if not requested:
         return []
     known: dict[str, str] = {}
     for field in table(name, lake).load()[0].fields():
         for depth in range(1, len(field.parts) + 1):
             known.setdefault(".".join(field.parts[:depth]).lower(), ".".join(field.parts[:depth]))
-    return [known.get(column.lower(), column) for column in asked]
+    return [known.get(column.lower(), column) for column in requested]
 
 
 def _parts(dotted: str) -> list[str]:
-    """Split a dotted name and take the backquotes off its parts.
+    """Split a dotted name and remove the backquotes of its parts.
 
     >>> _parts("db . `a.``b`")
     ['db', 'a.`b']

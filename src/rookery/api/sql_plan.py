@@ -30,27 +30,27 @@ from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.read.rows import read_table
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 from rookery.tables.iceberg.jvm import PinnedTable
 from rookery.values.canonical import from_rows, scale_of, unscaled_of
 from rookery.where.sql_text import predicate_of
 
 MOST_KEYS = 100_000
 MOST_BYTES = 256 << 20  # of files that are read for their keys
-_WORTH = 4  # times as large as what is read for its keys must be what those may cut
+_WORTH = 4  # a table is pruned by keys if it is so many times larger than what is read for them
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTable:
     """A table at the one snapshot that a query reads of it, for Python and for Spark."""
 
-    table: IcebergTable
+    table: Table
     store: Store
     pinned: PinnedTable | None  # not where Spark's catalog has other metadata
 
 
 Resolve = Callable[[Sequence[str]], OpenTable | None]
-"""Returns the table that a session takes a name for, if it is one of ours; the same for the same name."""
+"""Returns the table that a session resolves a name to, if it is in the lake; the same for the same name."""
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class PlannedTable:
     """A table of a query: what must be true of its rows, and which files may hold such rows."""
 
     use: TableUse
-    table: IcebergTable
+    table: Table
     store: Store
     pinned: PinnedTable
     snapshot: Snapshot
@@ -72,7 +72,7 @@ class PlannedTable:
         return files, size
 
     def narrow(self, predicate: Predicate) -> None:
-        """Demand something more."""
+        """Add a condition."""
         self.predicate = all_of(self.predicate, predicate)
         self.pruning = prune(self.table, self.snapshot, self.pruning.files, self.predicate)
 
@@ -92,7 +92,7 @@ class SqlTable:
 
 @dataclass(frozen=True, slots=True)
 class SqlReport(Report):
-    """What of a query's tables is read."""
+    """The parts of a query's tables that are read."""
 
     tables: tuple[SqlTable, ...]
 
@@ -112,19 +112,19 @@ class SqlReport(Report):
         return [Sheet("tables of the query", header, rows, right=frozenset({2, 3}))]
 
 
-def plan(found: QueryTables, resolve: Resolve, zone: str) -> list[PlannedTable]:
+def plan(query: QueryTables, resolve: Resolve, zone: str) -> list[PlannedTable]:
     """Return the uses of tables in a query, pruned.
 
     A table that is also used in a way that is not understood is left to Spark everywhere: all uses of a table
     in a query must see the same snapshot.
     """
-    left_alone = {id(opened.table) for parts in found.elsewhere if (opened := resolve(parts)) is not None}
-    planned = [each for select in found.selects for each in _plan_select(select, resolve, zone)]
+    left_alone = {id(opened.table) for parts in query.elsewhere if (opened := resolve(parts)) is not None}
+    planned = [each for select in query.selects for each in _plan_select(select, resolve, zone)]
     return [each for each in planned if id(each.table) not in left_alone]
 
 
 def report(planned: Sequence[PlannedTable]) -> SqlReport:
-    """Say what is left of each table."""
+    """Report what is left of each table."""
     lines = []
     for each in planned:
         sizes = each.pruning.files.files["size"].to_numpy()
@@ -142,17 +142,17 @@ def report(planned: Sequence[PlannedTable]) -> SqlReport:
     return SqlReport(tuple(lines))
 
 
-def _plan_select(found: SelectTables, resolve: Resolve, zone: str) -> list[PlannedTable]:
+def _plan_select(select: SelectTables, resolve: Resolve, zone: str) -> list[PlannedTable]:
     opened: dict[int, OpenTable] = {}
-    for use in found.uses:
+    for use in select.uses:
         known = resolve(use.parts)
         if known is not None:
             opened[id(use)] = known
-            use.columns = frozenset(column.name.lower() for column in known.table.schema().fields)
-    equalities = read_conditions(found)
+            use.columns = frozenset(column.name.lower() for column in known.table.schema().columns)
+    equalities = read_conditions(select)
     planned = {
         id(use): made
-        for use in found.uses
+        for use in select.uses
         if id(use) in opened and (made := _planned(use, opened[id(use)], zone)) is not None
     }
     _cut_by_keys(planned, equalities)
@@ -169,7 +169,7 @@ def _planned(use: TableUse, opened: OpenTable, zone: str) -> PlannedTable | None
     def bound(part: object) -> Predicate:
         try:
             return predicate_of(part, fields, zone=zone, qualifiers=(use.alias,))  # type: ignore[arg-type]
-        except RookeryError as error:  # Spark will say so in its own words, or knows better
+        except RookeryError as error:  # left to Spark, which may raise its own error
             return Opaque(str(part), str(error))
 
     predicate = all_of(*map(bound, use.conditions))
@@ -213,30 +213,30 @@ def _edges(
 
 
 def _cut(source: PlannedTable, source_column: str, target: PlannedTable, target_column: str) -> None:
-    ours, theirs = _column(source, source_column), _column(target, target_column)
-    if ours is None or theirs is None or not _same_values(ours.type, theirs.type):
+    source_field, target_field = _column(source, source_column), _column(target, target_column)
+    if source_field is None or target_field is None or not _same_values(source_field.type, target_field.type):
         return
-    keys = _keys(source, ours)
+    keys = _keys(source, source_field)
     if keys is not None and len(keys) <= MOST_KEYS:
-        target.narrow(In(theirs, keys))
+        target.narrow(In(target_field, keys))
         target.keys_from.append(source.use.alias)
 
 
 def _column(planned: PlannedTable, name: str) -> Field | None:
     fields = planned.table.fields(planned.snapshot)
-    found = [field for field in fields if len(field.parts) == 1 and field.name.lower() == name.lower()]
-    return found[0] if len(found) == 1 else None
+    matching = [field for field in fields if len(field.parts) == 1 and field.name.lower() == name.lower()]
+    return matching[0] if len(matching) == 1 else None
 
 
 def _same_values(one: str, two: str) -> bool:
-    """Whether equal values of two types stand in the same form."""
+    """Whether equal values of two types have the same form."""
     whole = {"int", "long"}
     comparable = base_type(one) in SKETCHED - {"float", "double"}
     return (one == two and comparable) or {one, two} <= whole
 
 
 def _keys(source: PlannedTable, field: Field) -> tuple[Value, ...] | None:
-    """The distinct keys of the rows that a table's predicate may leave; what it cannot decide, it leaves."""
+    """The distinct keys of the rows that a table's predicate may leave; undecided rows are kept."""
     decided = _without_opaque(source.predicate)
     try:
         rows = read_table(source.table, source.store, source.snapshot, decided, [field.name]).rows
@@ -249,7 +249,7 @@ def _keys(source: PlannedTable, field: Field) -> tuple[Value, ...] | None:
     if base_type(field.type) == "string":
         try:
             return tuple(value.decode() for value in values.to_pylist())
-        except UnicodeDecodeError:  # no literal stands for it
+        except UnicodeDecodeError:  # there is no literal for it
             return None
     if base_type(field.type) == "boolean":
         return tuple(bool(value) for value in values.to_pylist())

@@ -1,4 +1,4 @@
-"""The tables of a query, and what its text says of each: predicates of their own, and equal join keys.
+"""The tables of a query, and what its text states of each: its own predicates, and equal join keys.
 
 Only forms of queries that are listed here are read; in any other, tables are left to Spark. A conjunct counts
 for a table if leaving out the rows of which it is not true cannot change the result.
@@ -28,7 +28,7 @@ _TABLE = frozenset({"this", "db", "catalog", "alias"})
 _SUBQUERY = frozenset({"this", "alias"})
 _JOIN = frozenset({"this", "side", "kind", "on", "using"})
 _INNER = frozenset({("", ""), ("", "INNER"), ("", "CROSS")})
-# Rows of the right table that have no partner vanish, and those of the left do not depend on each other.
+# Rows of the right table without a match are dropped, and those of the left do not depend on each other.
 _LEFT = frozenset(
     {("LEFT", ""), ("LEFT", "OUTER"), ("LEFT", "SEMI"), ("", "SEMI"), ("LEFT", "ANTI"), ("", "ANTI")}
 )
@@ -46,7 +46,7 @@ class TableUse:
     node: exp.Table
     alias: str
     columns: frozenset[str] = frozenset()  # known once it is resolved, in lower case
-    conditions: list[exp.Expression] = field(default_factory=list)  # true of every row that matters
+    conditions: list[exp.Expression] = field(default_factory=list)  # true of all rows that affect the result
 
     @property
     def parts(self) -> list[str]:
@@ -54,14 +54,14 @@ class TableUse:
         return parts_of(self.node)
 
     def span(self) -> tuple[int, int]:
-        """Where in the text the name stands: its first character, and the one behind its last."""
+        """The position of the name in the text: its first character, and the one after its last."""
         places = [part.meta for part in self.node.parts]
         return min(place["start"] for place in places), max(place["end"] for place in places) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """A column of one use equals a column of another; keys of `source` may cut `target`."""
+    """A column of one use equals a column of another; keys of `source` may prune `target`."""
 
     source: TableUse
     source_column: str
@@ -145,7 +145,7 @@ def _selects(query: exp.Query) -> Iterator[SelectTables]:
             continue
         tables = [node for node in nodes if isinstance(node, exp.Table) and not _is_common(node, commons)]
         uses = [TableUse(node, node.alias_or_name.lower()) for node in tables]
-        # A view with the table's last name for an alias would not answer to its longer names.
+        # A view with the table's last name for an alias could not be used by its longer names.
         if not any("." in use.alias or (not use.node.alias and use.alias in qualifiers) for use in uses):
             yield SelectTables(uses, len(tables) < len(nodes), select)
 
@@ -171,21 +171,21 @@ def _kind(join: exp.Join) -> tuple[str, str]:
 
 
 def _inner_qualifiers(query: exp.Query) -> set[str]:
-    """The names that stand inside dotted names of columns, as the table's in `db.orders.id`."""
+    """The names inside dotted names of columns, such as the table's in `db.orders.id`."""
     return {part.name.lower() for column in query.find_all(exp.Column) for part in column.parts[1:-1]}
 
 
-def read_conditions(found: SelectTables) -> list[Equality]:
+def read_conditions(select: SelectTables) -> list[Equality]:
     """Give every table the conjuncts that count for it, and return the equalities of join keys.
 
-    The tables must be resolved: columns that are not qualified belong to whichever has them.
+    The tables must be resolved: columns that are not qualified belong to the table that has them.
     """
-    by_node = {id(use.node): use for use in found.uses}
-    owner = _Owner(found)
-    where = found.node.args.get("where")
+    by_node = {id(use.node): use for use in select.uses}
+    owner = _Owner(select)
+    where = select.node.args.get("where")
     required = list(_conjuncts(where.this)) if where is not None else []
     optional: list[TableUse] = []  # whose rows may be missing where the rest of the row is there
-    for join in found.node.args.get("joins") or []:
+    for join in select.node.args.get("joins") or []:
         on = join.args.get("on")
         parts = list(_conjuncts(on)) if on is not None else []
         if _kind(join) in _INNER:
@@ -206,24 +206,24 @@ def read_conditions(found: SelectTables) -> list[Equality]:
 
 
 class _Owner:
-    """Tells to which tables the columns of an expression belong."""
+    """Finds the tables to which the columns of an expression belong."""
 
-    def __init__(self, found: SelectTables) -> None:
-        self._uses = found.uses
-        self._others = found.others
+    def __init__(self, select: SelectTables) -> None:
+        self._uses = select.uses
+        self._others = select.others
 
     def of(self, part: exp.Expression) -> list[TableUse]:
         """Return the tables of all columns; none if it is not certain, or if a query is inside."""
         if part.find(exp.Query, exp.Subquery) is not None:
             return []
-        found: list[TableUse] = []
+        uses: list[TableUse] = []
         for column in part.find_all(exp.Column):
             use = self.column(column)
             if use is None:
                 return []
-            if use not in found:
-                found.append(use)
-        return found
+            if use not in uses:
+                uses.append(use)
+        return uses
 
     def column(self, column: exp.Column) -> TableUse | None:
         """Return the table of one column, if only one can have it."""
@@ -251,15 +251,15 @@ def _pair(part: exp.Expression, owner: _Owner) -> list[tuple[TableUse, str]] | N
     """The two columns of an equality between tables, by table and name; fields of structs are none."""
     if not isinstance(part, exp.EQ):
         return None
-    found = []
+    columns = []
     for side in (part.left, part.right):
         if not isinstance(side, exp.Column) or (use := owner.column(side)) is None:
             return None
         qualified = len(side.parts) == 2 and side.parts[0].name.lower() == use.alias
         if len(side.parts) != 1 and not qualified:
             return None
-        found.append((use, side.name))
-    return found
+        columns.append((use, side.name))
+    return columns
 
 
 def _both(pair: Sequence[tuple[TableUse, str]]) -> list[Equality]:

@@ -29,8 +29,8 @@ from rookery.model import (
 )
 from rookery.sidecar import State, Store
 from rookery.sidecar.usable import from_best_state
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import translated
+from rookery.tables import Table
+from rookery.tables.java_errors import translated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,7 +80,7 @@ class StatsReport(Report):
 
     @property
     def freshness(self) -> str:
-        """How old the statistics are, in words."""
+        """How old the statistics are, as text."""
         if self.statistics_snapshot_id is None:
             return "never analysed"
         if self.snapshots_behind == 0:
@@ -127,7 +127,7 @@ def _short(value: object, mark: str = "", most: int = 32) -> str:
 
 
 def _notes(columns: Sequence[ColumnStats]) -> Iterator[str]:
-    """Say what marks mean, and why numbers are not known; columns of one reason share a line."""
+    """Explain marks, and why numbers are not known; columns of one reason share a line."""
     if any(column.min_exact is False or column.max_exact is False for column in columns):
         yield "≥, ≤: a bound of the values that need not occur itself"
     if any(column.kind == Certainty.STALE for column in columns):
@@ -146,7 +146,7 @@ def _notes(columns: Sequence[ColumnStats]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeReport(Report):
-    """What an analysis did, and what is known after it."""
+    """What an analysis did, and the statistics after it."""
 
     table: str
     snapshot_id: int | None
@@ -197,7 +197,7 @@ class AnalyzeReport(Report):
 
 
 def stats(
-    table: IcebergTable, store: Store, *, partition: str | None = None, snapshot: int | None = None
+    table: Table, store: Store, *, partition: str | None = None, snapshot: int | None = None
 ) -> StatsReport:
     """Return what is known of each column, for the table or for the partitions that are named."""
     name = str(table.name)
@@ -211,13 +211,13 @@ def stats(
 
 
 def _known(
-    table: IcebergTable, store: Store, snapshot: Snapshot, wanted: FileTest | None
+    table: Table, store: Store, snapshot: Snapshot, wanted: FileTest | None
 ) -> tuple[State | None, TableSummary]:
-    """Return the best state whose parts can all be read, and what it says."""
-    found = from_best_state(
+    """Return the best state whose parts can all be read, and its summary."""
+    summarized = from_best_state(
         table, store, snapshot, lambda state: (state, summarize(table, store, snapshot, state, wanted))
     )
-    return found or (None, summarize(table, store, snapshot, None, wanted))
+    return summarized or (None, summarize(table, store, snapshot, None, wanted))
 
 
 def _stats_report(
@@ -238,7 +238,7 @@ def _stats_report(
     return StatsReport(name, snapshot.id, of, behind, partition, *counts, columns)
 
 
-def _summary(table: IcebergTable, store: Store, snapshot_id: int, state: State | None) -> TableSummary:
+def _summary(table: Table, store: Store, snapshot_id: int, state: State | None) -> TableSummary:
     snapshot = table.snapshot(snapshot_id)
     assert snapshot is not None
     return summarize(table, store, snapshot, state)
@@ -278,7 +278,10 @@ def analyze(
     together: Sequence[Sequence[str]] = (),
     histogram: Sequence[str] = (),
     top_k: Sequence[str] = (),
-    sample: int = 0,
+    sample: int | None = None,
+    drop_together: Sequence[Sequence[str]] = (),
+    drop_histogram: Sequence[str] = (),
+    drop_top_k: Sequence[str] = (),
     full: bool = False,
     snapshot: int | None = None,
     dry_run: bool = False,
@@ -289,7 +292,9 @@ def analyze(
 
     Distinct values are counted for all columns, or for *columns*, less *exclude*, and for each group of
     columns in *together*. *histogram* and *top_k* name columns whose quantiles and most frequent values are
-    kept, from all rows or from at most *sample* row groups a file; once asked for, they are kept current.
+    kept, from at most *sample* row groups per file, or from all rows if that is 0 or was never given. All of
+    these are declared for the table: later calls keep them current, whichever snapshot is the current one,
+    until they are dropped by *drop_together*, *drop_histogram* or *drop_top_k*.
     Where *spark* is a function that returns a session, it is called when there is something to do.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
@@ -299,7 +304,9 @@ def analyze(
     if not callable(spark):
         check_jvm(spark)
     loaded, store = (lake or connect()).open(name)
-    if any(isinstance(names, str) for names in (columns, exclude, histogram, top_k, together, *together)):
+    lists = (columns, exclude, histogram, top_k, drop_histogram, drop_top_k)
+    sets = (together, *together, drop_together, *drop_together)
+    if any(isinstance(names, str) for names in (*lists, *sets)):
         raise UsageError("columns are given as a list of names", hint='use columns=["a", "b"]')
 
     @cache
@@ -308,8 +315,17 @@ def analyze(
         check_jvm(started)
         return started
 
-    groups = tuple(tuple(names) for names in together)
-    choice = Choice(tuple(columns), tuple(exclude), groups, tuple(histogram), tuple(top_k), sample)
+    choice = Choice(
+        columns=tuple(columns),
+        exclude=tuple(exclude),
+        together=tuple(tuple(names) for names in together),
+        histogram=tuple(histogram),
+        top_k=tuple(top_k),
+        sample=sample,
+        drop_together=tuple(tuple(names) for names in drop_together),
+        drop_histogram=tuple(drop_histogram),
+        drop_top_k=tuple(drop_top_k),
+    )
     run = partial(
         collect,
         session,
@@ -327,27 +343,27 @@ def analyze(
     if of is not None and not dry_run:
         wanted = {field.id for part in choose(loaded.fields(loaded.snapshot(of)), choice) for field in part}
         try:
-            found = _summary(loaded, store, of, outcome.state)
-        except FormatError as error:  # a segment that this run had no need to read
+            summary = _summary(loaded, store, of, outcome.state)
+        except FormatError as error:  # a segment that this run did not need to read
             log.warning("the stored statistics are damaged and are collected again: %s", error)
             outcome = run(full=True)
-            found = _summary(loaded, store, of, outcome.state)
-        known = tuple(_column_stats(column, of) for column in found.columns if column.field.id in wanted)
+            summary = _summary(loaded, store, of, outcome.state)
+        known = tuple(_column_stats(column, of) for column in summary.columns if column.field.id in wanted)
     costs = outcome.costs
     return AnalyzeReport(
-        str(loaded.name),
-        of,
-        dry_run,
-        outcome.files,
-        outcome.files_to_read,
-        outcome.bytes_to_read,
-        costs.files,
-        costs.bytes_read,
-        costs.values,
-        dict(costs.chunks),
-        outcome.rows_read,
-        outcome.seconds,
-        outcome.committed,
-        outcome.skipped,
-        known,
+        table=str(loaded.name),
+        snapshot_id=of,
+        dry_run=dry_run,
+        files=outcome.files,
+        files_to_read=outcome.files_to_read,
+        bytes_to_read=outcome.bytes_to_read,
+        files_read=costs.files,
+        bytes_read=costs.bytes_read,
+        values=costs.values,
+        chunks=dict(costs.chunks),
+        rows_read=outcome.rows_read,
+        seconds=outcome.seconds,
+        committed=outcome.committed,
+        skipped=outcome.skipped,
+        columns=known,
     )

@@ -1,4 +1,4 @@
-"""`status`: how tables stand, from metadata alone, and which of them need care most."""
+"""`status`: the status of tables, from metadata alone, those with the lowest score first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rookery.maintain.runs.history import Tally
 from rookery.maintain.runs.metrics import render
 from rookery.maintain.status import TableStatus, table_status
 from rookery.model import Report, Sheet, TableName
-from rookery.tables.iceberg.java_errors import as_rookery
+from rookery.tables.java_errors import as_rookery
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +29,22 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class StatusReport(Report):
-    """How tables stand, those that need care most first."""
+    """The status of tables, those with the lowest score first."""
 
     tables: tuple[TableStatus, ...]
     failed: tuple[Failure, ...] = ()
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
-        """Whether something is below its policy, or cannot be told."""
+        """Whether a table is below its policy, or cannot be read."""
         return bool(self.failed) or any(table.breaches for table in self.tables)
 
     def prometheus(self, runs: Tally | None = None) -> str:
-        """The report in Prometheus' text format, with what is counted of runs."""
+        """The report in Prometheus' text format, with counts of runs."""
         return render(self.tables, runs or (), [failure.table for failure in self.failed])
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet for many tables; for a single one all that is known of it."""
+        """One sheet for many tables; for a single one, all details."""
         failed = tuple(f"{failure.table}: {failure.error}" for failure in self.failed)
         if len(self.tables) == 1:
             parts = details_of(self.tables[0])
@@ -62,29 +62,29 @@ def status(
     columns: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> StatusReport:
-    """Return how the tables stand that the patterns name; no data is read, and no Spark is started.
+    """Return the status of the tables that the patterns match; no data is read, and no Spark is started.
 
     Policies are those of a file, *policy*, or *policies* that were read before.
     """
     chosen = find_policies(policy) if policies is None else policies
-    found: list[TableStatus] = []
+    statuses: list[TableStatus] = []
     failed: list[Failure] = []
     names = dict.fromkeys(name for pattern in patterns or (ALL,) for name in lake.find(pattern))
     for name in names:
         try:
-            found.append(status_of(lake, name, chosen, columns=columns, now=clock()))
+            statuses.append(status_of(lake, name, chosen, columns=columns, now=clock()))
         except Exception as error:  # one that is broken is not to hide the others
             if len(names) == 1:
                 raise
             failed.append(Failure(str(name), one_line(str(as_rookery(error, f"status of {name}")))))
-    found.sort(key=lambda each: (each.score.total, each.table))
-    return StatusReport(tuple(found), tuple(failed))
+    statuses.sort(key=lambda each: (each.score.total, each.table))
+    return StatusReport(tuple(statuses), tuple(failed))
 
 
 def status_of(
     lake: Lake, name: TableName, policies: PolicySet, *, now: float, columns: bool = False
 ) -> TableStatus:
-    """Return how one table stands."""
+    """Return the status of one table."""
     table, store = lake.open(name)
-    policy = policies.policy_of(name, table.table.properties).policy
+    policy = policies.policy_of(name, table.properties).policy
     return table_status(table, store, policy, now=now, columns=columns)

@@ -10,7 +10,7 @@ from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
 from rookery.model import Sheet, in_bytes, percent, thousands
 from rookery.model.report import counted
 
-_MANY = 10.0  # times: from there on percents tell nothing
+_MANY = 10.0  # times: from here on percents are not useful
 
 
 def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
@@ -68,7 +68,7 @@ def span(low: float | None, high: float | None) -> str:
 
 
 def details_of(table: TableStatus) -> list[Sheet]:
-    """Return all that is known of a table; its score comes last."""
+    """Return all details of a table; its score comes last."""
     notes = tuple(f"below policy: {breach}" for breach in table.breaches) or ("nothing is below its policy",)
     hints = tuple(
         f"{visibility.engine}: {visibility.hint}" for visibility in table.engine_visibility if visibility.hint
@@ -90,18 +90,18 @@ def details_of(table: TableStatus) -> list[Sheet]:
 
 
 def _age(table: TableStatus) -> str:
-    found = table.statistics
-    if found.snapshots_behind:
-        return f"{found.freshness.value}, {counted(found.snapshots_behind, 'snapshot')} behind"
-    return found.freshness.value
+    staleness = table.statistics
+    if staleness.snapshots_behind:
+        return f"{staleness.freshness.value}, {counted(staleness.snapshots_behind, 'snapshot')} behind"
+    return staleness.freshness.value
 
 
 def _of_statistics(table: TableStatus) -> list[tuple[str, str]]:
-    found = table.statistics
-    changes = found.changes
+    staleness = table.statistics
+    changes = staleness.changes
     files = f"+{changes.files_added:,} −{changes.files_removed:,} files"
     rows = f"+{changes.rows_added:,} −{changes.rows_removed:,} rows"
-    seen = [
+    visible = [
         (
             f"{visibility.engine} sees",
             f"{visibility.columns} of {visibility.of} columns{'' if visibility.current else ', not current'}"
@@ -110,38 +110,38 @@ def _of_statistics(table: TableStatus) -> list[tuple[str, str]]:
         for visibility in table.engine_visibility
     ]
     return [
-        ("health", f"{found.health:.2f} ({found.changed_rows:,} of {found.rows:,} rows changed)"),
-        ("causes", ", ".join(cause.value for cause in found.causes) or "–"),
+        ("health", f"{staleness.health:.2f} ({staleness.changed_rows:,} of {staleness.rows:,} rows changed)"),
+        ("causes", ", ".join(cause.value for cause in staleness.causes) or "–"),
         ("since then", f"{files}, {rows}"),
-        ("covered", f"{percent(found.covered)} of rows"),
+        ("covered", f"{percent(staleness.covered)} of rows"),
         ("drift", span(table.drift_low, table.drift_high)),
-        *seen,
+        *visible,
     ]
 
 
 def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
-    lies = table.layout
-    sizes = f"{lies.small_files:,} small, {lies.right_files:,} right, {lies.large_files:,} large"
-    each = f"{lies.files_per_partition:.1f} files each, {lies.files_in_largest:,} at most"
-    manifests = f"{lies.data_manifests:,} of data, {lies.delete_manifests:,} of deletes"
-    refs = f"{counted(lies.branches, 'branch', 'branches')}, {counted(lies.tags, 'tag')}"
+    layout = table.layout
+    sizes = f"{layout.small_files:,} small, {layout.right_files:,} right, {layout.large_files:,} large"
+    each = f"{layout.files_per_partition:.1f} files each, {layout.files_in_largest:,} at most"
+    manifests = f"{layout.data_manifests:,} of data, {layout.delete_manifests:,} of deletes"
+    refs = f"{counted(layout.branches, 'branch', 'branches')}, {counted(layout.tags, 'tag')}"
     old = f"{table.expirable_snapshots:,} past their retention"
     lines = [
-        ("files", f"{sizes}; target {in_bytes(lies.target_size)}, all {in_bytes(lies.bytes)}"),
-        ("partitions", f"{lies.partitions:,}; {each}; skew {lies.skew:.1f}"),
-        ("manifests", f"{manifests}, {in_bytes(lies.manifest_bytes)}; {lies.small_manifests:,} small"),
-        ("snapshots", f"{lies.snapshots:,} since {_when(lies.oldest_ms)}; {old}; {refs}"),
+        ("files", f"{sizes}; target {in_bytes(layout.target_size)}, all {in_bytes(layout.bytes)}"),
+        ("partitions", f"{layout.partitions:,}; {each}; skew {layout.skew:.1f}"),
+        ("manifests", f"{manifests}, {in_bytes(layout.manifest_bytes)}; {layout.small_manifests:,} small"),
+        ("snapshots", f"{layout.snapshots:,} since {_when(layout.oldest_ms)}; {old}; {refs}"),
     ]
-    for kind in lies.deletes:
+    for kind in layout.deletes:
         files, rows = counted(kind.files, "file"), counted(kind.rows, "row")
         lines.append((kind.kind, f"{files}, {in_bytes(kind.bytes)}, {rows} ({kind.share:.1%})"))
-    if lies.dangling_deletes:
-        lines.append(("dangling", f"{lies.dangling_deletes:,} deletes apply to no data"))
-    if lies.sort is not None:
-        depth = "bounds do not tell how files keep to it"
-        if lies.sort.depth is not None:
-            depth = f"{lies.sort.depth:.1f} files overlap on average, {lies.sort.depth_most} at most"
-        lines.append(("sort order", f"{lies.sort.order}; {depth}"))
+    if layout.dangling_deletes:
+        lines.append(("dangling", f"{layout.dangling_deletes:,} deletes apply to no data"))
+    if layout.sort is not None:
+        depth = "cannot be judged by bounds"
+        if layout.sort.depth is not None:
+            depth = f"{layout.sort.depth:.1f} files overlap on average, {layout.sort.depth_most} at most"
+        lines.append(("sort order", f"{layout.sort.order}; {depth}"))
     return lines
 
 
@@ -151,7 +151,7 @@ def _of_beside(near: SidecarFiles) -> list[tuple[str, str]]:
     states = f"{counted(near.states, 'state')} ({in_bytes(near.state_bytes)})"
     return [
         ("statistics files", f"{near.statistics_files:,} registered, {replaced}, {orphaned}"),
-        ("kept beside", f"{states}, {counted(near.segments, 'segment')} ({in_bytes(near.segment_bytes)})"),
+        ("sidecar", f"{states}, {counted(near.segments, 'segment')} ({in_bytes(near.segment_bytes)})"),
     ]
 
 

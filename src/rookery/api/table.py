@@ -1,4 +1,4 @@
-"""A table by its name: what is known of it, what may be skipped, and its rows."""
+"""A table by its name: its statistics, pruning, and rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rookery.maintain.policies.policy_file import find_policies
 from rookery.model import Snapshot, TableName, UsageError
 from rookery.read.rows import count_rows, make_request, no_rows, read_table
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """A table by its name; but for `scan`, its calls need no Spark."""
+    """A table by its name; except `scan`, its calls need no Spark."""
 
     lake: Lake
     name: TableName
 
-    def load(self) -> tuple[IcebergTable, Store]:
-        """Load the table as it is now, and what is kept beside it."""
+    def load(self) -> tuple[Table, Store]:
+        """Load the table as it is now, and its sidecar files."""
         return self.lake.open(self.name)
 
     def stats(self, *, partition: str | None = None, snapshot: int | None = None) -> statistics.StatsReport:
-        """Return what is known of each column, for the table or for the partitions that are named."""
+        """Return the statistics of each column, for the table or for the partitions that are named."""
         return statistics.stats(*self.load(), partition=partition, snapshot=snapshot)
 
     def status(self, *, columns: bool = True, policies: PolicySet | None = None) -> StatusReport:
-        """Return how the table stands: its statistics, who sees them, how it lies, what is below policy."""
+        """Return the status: statistics, their visibility to engines, layout, policy breaches."""
         chosen = find_policies() if policies is None else policies
-        found = status_of(self.lake, self.name, chosen, now=time.time(), columns=columns)
-        return StatusReport((found,))
+        table_status = status_of(self.lake, self.name, chosen, now=time.time(), columns=columns)
+        return StatusReport((table_status,))
 
     def indexes(self) -> indexing.IndexReport:
         """Return the indexes of the table."""
@@ -56,7 +56,7 @@ class TableHandle:
         return indexing.add_index(*self.load(), kind, column, fpp)
 
     def drop_index(self, kind: str, column: str) -> indexing.IndexReport:
-        """Take an index back."""
+        """Drop an index."""
         return indexing.drop_index(*self.load(), kind, column)
 
     def explain(
@@ -67,7 +67,7 @@ class TableHandle:
         inside: int = explaining.INSIDE,
         time_zone: str = "UTC",
     ) -> explaining.ExplainReport:
-        """Return what the cascade makes of a predicate, stage by stage."""
+        """Return the result of the cascade for a predicate, stage by stage."""
         started = time.perf_counter()
         table, store = self.load()
         took = (time.perf_counter() - started) * 1000
@@ -96,7 +96,7 @@ class TableHandle:
         return read_table(table, store, current, predicate, columns, limit).rows
 
     def count(self, where: Where = None, *, snapshot: int | None = None, time_zone: str = "UTC") -> int:
-        """Return how many rows match: by indexes and metadata where they can tell, else by reading."""
+        """Return how many rows match: by indexes and metadata where they suffice, else by reading."""
         table, store = self.load()
         current = table.at(snapshot)
         predicate = bind(where, table, current, time_zone)
@@ -110,8 +110,8 @@ class TableHandle:
         *,
         snapshot: int | None = None,
     ) -> DataFrame:
-        """Return a DataFrame over Iceberg's own reader, of the files that may hold rows that match."""
-        from rookery.api.scan import scan  # brings what only a session needs
+        """Return a DataFrame over Iceberg's own reader, of the files that may have matching rows."""
+        from rookery.api.scan import scan  # imports what only a session needs
 
         return scan(spark, self.lake, self.name, where, columns, snapshot)
 

@@ -23,7 +23,7 @@ _TEXTS: Mapping[str, Callable[[int], str]] = {
 
 
 def plain(kind: str, value: Any) -> Any:
-    """Return a value of the type *kind* as JSON can hold it and people read it: times in ISO form.
+    """Return a value of the type *kind* for JSON and for people: times in ISO form.
 
     >>> plain("date", 19844), plain("timestamp", 1714557600123456), plain("long", 7)
     ('2024-05-01', '2024-05-01T10:00:00.123456', 7)

@@ -1,4 +1,4 @@
-"""`watch`: tables of a lake kept within their policies, once or for as long as it is let."""
+"""`watch`: keeps tables of a lake within their policies, once or until stopped."""
 
 from __future__ import annotations
 
@@ -8,34 +8,30 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyiceberg.catalog import CatalogType
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
 from rookery.api.lake import ALL, Lake, is_pattern
-from rookery.maintain.pipeline import maintain_table
+from rookery.api.maintenance import SharedSession, check_catalog, leases_of
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.runs.alerts import Alerts, Webhook
-from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
-from rookery.maintain.runs.database import DatabaseError, open_engine
+from rookery.maintain.runs.catalog_retry import CatalogRetry
+from rookery.maintain.runs.database import DatabaseError
 from rookery.maintain.runs.history import History, Tally
-from rookery.maintain.runs.leases import Leases
+from rookery.maintain.runs.lake_tables import LakeTables
 from rookery.maintain.runs.logs import LogFormat, logging_to
 from rookery.maintain.runs.metrics import MetricsServer, parse_address, render
 from rookery.maintain.runs.recording import Record
-from rookery.maintain.runs.watch import Observed, Pace, TableGoneError, TableResult, Verdict, Watcher
+from rookery.maintain.runs.table_runner import Stop, Wanted
+from rookery.maintain.runs.watch import Observed, Pace, TableResult, Verdict, Watcher
 from rookery.maintain.status import table_status
-from rookery.maintain.steps.step import Subject, TableRun
-from rookery.model import CatalogError, MachineError, Report, RookeryError, Sheet, TableName, UsageError
+from rookery.maintain.steps.step import TableRun
+from rookery.model import CatalogError, Report, RookeryError, Sheet, TableName, UsageError
 from rookery.model.report import counted
-from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,11 +54,11 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, slots=True)
 class WatchReport(Report):
-    """What became of the tables that were looked at once."""
+    """The results of one evaluation of the tables."""
 
     tables: tuple[TableResult, ...]
     error: str | None = None  # the catalog could not be reached
-    signal: int | None = None  # that told it to stop
+    signal: int | None = None  # that stopped it
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
@@ -78,7 +74,7 @@ class WatchReport(Report):
         if self.error is not None:
             return [Sheet("no table was checked", notes=(self.error,))]
         counts = Counter(table.verdict for table in self.tables)
-        said = ", ".join(f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict])
+        summary = ", ".join(f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict])
         rows = tuple(
             (
                 table.table,
@@ -93,13 +89,16 @@ class WatchReport(Report):
         header = ("table", "result", "took", "why", "left") if rows else ()
         return [
             Sheet(
-                f"{counted(len(self.tables), 'table')}: {said or 'none'}", header, rows, right=frozenset({2})
+                f"{counted(len(self.tables), 'table')}: {summary or 'none'}",
+                header,
+                rows,
+                right=frozenset({2}),
             )
         ]
 
 
 class LakeSite:
-    """A lake as a watcher sees it. Spark is started when the first table is due, and shared by all."""
+    """A lake for a watcher. Spark is started when the first table is due, and shared by all."""
 
     def __init__(
         self,
@@ -107,21 +106,23 @@ class LakeSite:
         patterns: Sequence[str] = (),
         policy: str | os.PathLike[str] | None = None,
         *,
-        catalog_timeout: float = CATALOG_TIMEOUT,
         clock: Callable[[], float] = time.time,
         spark: Callable[[], SparkSession] | None = None,
+        retry: CatalogRetry | None = None,
     ) -> None:
         self._lake = lake
         self._patterns = tuple(patterns)
         self._policy = policy
         self._policies = find_policies(policy)
-        self._said: str | None = None  # of a policy file that turned bad
-        self._catalog_timeout = catalog_timeout
-        self._clock = clock
-        self._start = spark or lake.spark
-        self._neighbours = lake.neighbours()
-        self._session: SparkSession | None = None
-        self._starting = threading.Lock()
+        self._last_error: str | None = None  # of a policy file that turned bad
+        self._spark = SharedSession(spark or lake.spark)
+        self._tables = LakeTables(
+            lake,
+            self._spark,
+            lake.neighbours().reloaded,  # loaded again for each run, as runs may be days apart
+            retry or CatalogRetry(lake.answers),
+            clock,
+        )
 
     @property
     def policies(self) -> PolicySet:
@@ -129,20 +130,20 @@ class LakeSite:
         return self._policies
 
     def prepare(self) -> None:
-        """Read the policies again; while the file is bad, the last good ones hold."""
+        """Read the policies again; while the file is invalid, the last valid ones apply."""
         try:
-            found = find_policies(self._policy)
+            policies = find_policies(self._policy)
         except RookeryError as error:
-            if str(error) != self._said:
-                log.error("%s; the policies from before hold", error)
-            self._said = str(error)
+            if str(error) != self._last_error:
+                log.error("%s; the earlier policies still apply", error)
+            self._last_error = str(error)
             return
-        if found != self._policies:
+        if policies != self._policies:
             log.info("policies were read again")
-        self._said, self._policies = None, found
+        self._last_error, self._policies = None, policies
 
     def check(self) -> None:
-        """Refuse a pattern that means nothing now, and names of other catalogs."""
+        """Refuse a pattern that matches nothing now, and names of other catalogs."""
         for pattern in self._patterns:
             names = self._lake.find(pattern)
             check_catalog(self._lake, names)
@@ -152,86 +153,36 @@ class LakeSite:
 
     def find(self) -> Sequence[TableName]:
         """Return the tables that the patterns name, each once."""
-        found: dict[TableName, None] = {}
+        names: dict[TableName, None] = {}
         for pattern in self._patterns or (ALL,):
             try:
-                found |= dict.fromkeys(self._lake.find(pattern))
-            except UsageError as error:  # they were there before, or there is no table yet
+                names |= dict.fromkeys(self._lake.find(pattern))
+            except UsageError as error:  # the tables were dropped, or there is none yet
                 log.info("%s", error)
-        return list(found)
+        return list(names)
 
     def answers(self) -> bool:
-        """Whether the catalog can be asked."""
+        """Whether the catalog answers."""
         return self._lake.answers()
 
     def look(self, name: TableName) -> Observed:
         """Return a table with its policy and its status."""
-        table, store = self._open(name)
-        policy = self._policies.policy_of(name, table.table.properties).policy
+        opened = self._tables.open(name, self._policies)
         try:
-            status = table_status(table, store, policy, now=self._clock())
+            status = table_status(opened.table, opened.store, opened.policy, now=self._tables.clock())
         except Exception:
-            self._open(name)  # says so if the table went while it was looked at
+            self._tables.open(name, self._policies)  # raises if the table was dropped meanwhile
             raise
-        return Observed(name, str(table.table.metadata.table_uuid), policy, status)
+        return Observed(name, opened.key, opened.policy, status)
 
-    def _open(self, name: TableName) -> tuple[IcebergTable, Store]:
-        try:
-            return self._lake.open(name)
-        except UsageError as error:
-            if isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
-                raise TableGoneError(str(error)) from error
-            raise
-
-    def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
+    def maintain(self, name: TableName, wanted: Wanted, stop: Stop, record: Record) -> TableRun:
         """Run the pipeline on a table."""
-        retrying = CatalogRetry(self._lake.answers, self._catalog_timeout)
-        load = partial(retrying, partial(self._lake.open, seen.name))
-        subject = Subject(
-            seen.name, load, self._spark, seen.policy, self._clock, neighbours=self._neighbours.anew()
-        )
-        return maintain_table(subject, cause=cause, stop=stop, record=record)
-
-    def _spark(self) -> SparkSession:
-        with self._starting:
-            if self._session is None:
-                self._session = self._start()
-            elif not self.has_spark:
-                from rookery.spark.sessions import discard_session  # pyspark is imported by now
-
-                log.warning("the Spark session has ended; starting another")
-                discard_session()
-                self._session = self._start()
-            return self._session
+        return self._tables.maintain(name, wanted, stop, record)
 
     @property
     def has_spark(self) -> bool:
-        """Whether Spark answers; false only if it has been started, and died or was stopped since."""
-        if self._session is None:
-            return True
-        from rookery.spark.live import check_session  # where a session is, pyspark is
-
-        try:
-            check_session(self._session, iceberg=False)
-        except MachineError:
-            return False
-        return True
-
-
-def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:
-    """Refuse tables of another catalog: neither Spark nor the leases would be theirs."""
-    for name in names:
-        if name.catalog != lake.name:
-            raise UsageError(
-                f"{name} is of another catalog than {lake.name}", hint=f"use --catalog {name.catalog}"
-            )
-
-
-def leases_of(lake: Lake, history: History) -> Leases:
-    """The leases of a lake: in the catalog's own database if it has one, else beside the history."""
-    if lake.config.type is CatalogType.SQL:
-        return Leases(open_engine(lake.properties["uri"], own=False))
-    return Leases(history.engine)
+        """Whether Spark answers; false only if it was started and has ended since."""
+        return self._spark.answers
 
 
 def watch(
@@ -247,16 +198,17 @@ def watch(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> WatchReport:
-    """Keep tables within their policies: once, or until a signal says to stop."""
+    """Keep tables within their policies: once, or until stopped by a signal."""
     pace = pace or Pace()
     start = partial(lake.spark, master=master, conf=conf)
-    site = LakeSite(lake, patterns, policy, catalog_timeout=pace.catalog_timeout, spark=start)
     stopped = threading.Event()
+    retry = CatalogRetry(lake.answers, pace.catalog_timeout, wait=stopped.wait, stopping=stopped.is_set)
+    site = LakeSite(lake, patterns, policy, spark=start, retry=retry)
     alerts = Alerts(Webhook(webhook, stopped.wait) if webhook else None)
     kept = History(history)
     kept.close_interrupted()
     leases = leases_of(lake, kept)
-    watcher = Watcher(site, kept, leases, pace, alerts)
+    watcher = Watcher(site, kept, leases, pace, alerts, retry=retry)
     with ExitStack() as stack:
         stack.callback(kept.close)
         stack.callback(leases.close)
@@ -284,7 +236,7 @@ def _watched(watcher: Watcher, site: LakeSite, once: bool) -> WatchReport:
 
 
 def _scraped(watcher: Watcher, history: History) -> Callable[[], str]:
-    """What a scrape is answered with; while the history cannot be read, counts stay as they were."""
+    """The response to a scrape; while the history cannot be read, counts stay as they were."""
     last = Tally()
 
     def text() -> str:
@@ -300,10 +252,10 @@ def _scraped(watcher: Watcher, history: History) -> Callable[[], str]:
 
 @contextmanager
 def _signals(watcher: Watcher, stopped: threading.Event) -> Iterator[list[int]]:
-    """Let the first signal stop the watcher, and a second one do what it did before; give what came."""
+    """Let the first signal stop the watcher, and restore handlers for a second; yield those received."""
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield received  # only the main thread may; whoever runs us in another calls for a stop in another way
+        yield received  # only the main thread may set handlers; in other threads, call `stop`
         return
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 

@@ -1,20 +1,18 @@
-"""What people say for WHERE: SQL text, a PyIceberg expression, or nothing."""
+"""The forms of a predicate: SQL text, a PyIceberg expression, or nothing."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from pyiceberg.expressions import BooleanExpression
-
 from rookery.model import ALWAYS, Predicate, Snapshot, UsageError
-from rookery.tables.iceberg import IcebergTable
-from rookery.where.expressions import predicate_from_expression
+from rookery.tables import Table
+from rookery.tables.iceberg.expressions import BooleanExpression, predicate_from_expression
 from rookery.where.sql_text import parse_predicate
 
 Where: TypeAlias = str | BooleanExpression | None
 
 
-def bind(where: Where, table: IcebergTable, snapshot: Snapshot | None, zone: str = "UTC") -> Predicate:
+def bind(where: Where, table: Table, snapshot: Snapshot | None, zone: str = "UTC") -> Predicate:
     """Return the predicate, bound to the columns of a snapshot; local times in it are in *zone*."""
     if where is None:
         return ALWAYS

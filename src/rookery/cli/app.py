@@ -1,4 +1,4 @@
-"""The command line's root: shared options, and one way for errors to leave the house."""
+"""The root of the command line: shared options, and one place that reports errors."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ BAD_INPUT = 2
 
 
 class RootGroup(TyperGroup):
-    """Takes the shared options wherever they stand, before the command or behind it."""
+    """Accepts the shared options before or after the command."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Bring the shared options to the front, where they are declared."""
         return super().parse_args(ctx, hoist(args))
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
-        """Run the command; an interrupt is told apart from what Typer makes of it."""
+        """Run the command; an interrupt is distinguished from Typer's own abort."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise InterruptedCommand(error.args[0] if error.args else signal.SIGINT) from error
 
 
-class InterruptedCommand(BaseException):  # no error, which handlers of errors would take it for
+class InterruptedCommand(BaseException):  # not an `Exception`, so that error handlers do not catch it
     """A signal, by its number, has ended the command."""
 
 
 def hoist(args: list[str]) -> list[str]:
-    """Move the shared options to the front; nothing behind `--` is touched.
+    """Move the shared options to the front; nothing after `--` is touched.
 
     >>> hoist(["puffin", "inspect", "f", "--output", "json"])
     ['--output', 'json', 'puffin', 'inspect', 'f']
@@ -121,7 +121,7 @@ def root(
 
 
 class Warnings(logging.Handler):
-    """Shows what the rooms below warn of, as lines of talk."""
+    """Shows warnings of the packages below as lines on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one warning."""
@@ -148,7 +148,7 @@ def run(words: list[str]) -> int:
 def _run(words: list[str]) -> int:
     try:
         code = typer.main.get_command(app).main(words, prog_name="rookery", standalone_mode=False)
-        sys.stdout.flush()  # what cannot be printed is an error here, not when the process ends
+        sys.stdout.flush()  # a failure to print is an error here, not when the process ends
         return code if isinstance(code, int) else 0
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
@@ -164,15 +164,15 @@ def _run(words: list[str]) -> int:
         return _fail(error.message, error.hint)
     except typer.Abort:
         return _fail("stopped", None)
-    except BrokenPipeError:  # whoever read our output has gone; there is nobody to tell
+    except BrokenPipeError:  # the reader of the output has ended; there is nobody to report to
         return 1
     except Exception as error:  # noqa: BLE001  # the last line of defence
         check_interrupted(error)
         from rookery.api.errors import as_rookery, hide_secrets  # brings PyIceberg
 
         _trace(words)
-        meant = as_rookery(error, " ".join(words[:1]))
-        return _fail(hide_secrets(meant.message, words), meant.hint)
+        wrapped = as_rookery(error, " ".join(words[:1]))
+        return _fail(hide_secrets(wrapped.message, words), wrapped.hint)
 
 
 def _trace(words: list[str]) -> None:

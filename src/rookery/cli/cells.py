@@ -16,7 +16,7 @@ _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": NANOS_A_MICRO, "ns": 1}
 
 
 def values_of(array: pa.Array, *, json: bool) -> list[object]:
-    """Return what is printed of an array: for JSON, or for people. Maps are lists of pairs.
+    """Return the printed form of an array: for JSON, or for people. Maps are lists of pairs.
 
     >>> values_of(pa.array([2_932_897, None], pa.date32()), json=True)
     ['+10000-01-01', None]
@@ -46,7 +46,7 @@ def values_of(array: pa.Array, *, json: bool) -> list[object]:
 
 def _structs(array: pa.StructArray, json: bool) -> list[object]:
     names = [field.name for field in array.type]
-    parts = [values_of(part, json=json) for part in array.flatten()]  # which knows what a slice leaves out
+    parts = [values_of(part, json=json) for part in array.flatten()]  # which respects slices
     rows = zip(*parts, strict=True) if parts else (() for _ in range(len(array)))
     return [
         dict(zip(names, row, strict=True)) if valid else None

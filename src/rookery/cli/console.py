@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 from rich.console import Console
 from rich.markup import escape
 
-WIDE = 1 << 16  # columns of what goes to a pipe, so that nothing is folded or cut there
+WIDE = 1 << 16  # columns of output to a pipe, so that nothing is wrapped or cut there
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 
 
@@ -32,7 +32,7 @@ def say(markup: str) -> None:
 
 
 def _console(file: TextIO, width: int | None, *, soft_wrap: bool) -> Console:
-    # Rich takes NO_COLOR for colours alone; bold and dim are escape codes as well.
+    # Rich applies NO_COLOR only to colours; bold and dim are escape codes as well.
     colors: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
     return Console(
         file=file, width=width, color_system=colors, highlight=False, emoji=False, soft_wrap=soft_wrap
@@ -40,7 +40,7 @@ def _console(file: TextIO, width: int | None, *, soft_wrap: bool) -> Console:
 
 
 def visible(text: str) -> str:
-    """Make control characters visible: what a file says must not steer a terminal.
+    """Make control characters visible: the contents of a file must not control a terminal.
 
     >>> visible("a\\x1b[31m\\nb")
     'a\\\\x1b[31m\\\\x0ab'
@@ -49,5 +49,5 @@ def visible(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text from outside as markup that shows it as it is."""
+    """Return a text from outside as markup that shows it unchanged."""
     return escape(visible(text))

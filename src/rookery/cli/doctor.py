@@ -17,7 +17,7 @@ def doctor(
         typer.Option(help="python, java, spark, jars, catalog, read, write or others; may be repeated."),
     ] = None,
 ) -> None:
-    """Check Python, Java, Spark, jars, every catalog and access to its tables, and say what to do."""
+    """Check Python, Java, Spark, jars, every catalog and access to its tables, and show what to do."""
     from rookery.api.doctor import doctor as examine  # brings PyIceberg, which other commands do without
 
     settings = settings_of(context)

@@ -1,4 +1,4 @@
-"""Where the program begins: signals are taken before the command line is imported."""
+"""The entry point: signals are handled before the command line is imported."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def list_(context: typer.Context, table: TableName) -> None:
 
 @app.command("drop")
 def drop(context: typer.Context, table: TableName, kind: Kind, column: Column) -> None:
-    """Take an index back. Nothing is read or written but the state beside the table."""
+    """Drop an index. Only the state beside the table is read and written."""
     from rookery.api.table import table as handle  # brings PyIceberg
 
     settings = settings_of(context)

@@ -42,10 +42,10 @@ def maintain(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Do to tables what their policies want, with Iceberg's own procedures, and verify each step.
+    """Maintain tables by their policies, with Iceberg's own procedures, and verify each step.
 
     The steps, in their order: expire snapshots, remove orphan files, rewrite data files, rewrite deletes,
-    rewrite manifests, refresh statistics, clean up. A step that fails stops those that rest upon it, and no
+    rewrite manifests, refresh statistics, clean up. A step that fails stops those that depend on it, and no
     other table; the exit code is then 1. A run that was interrupted is finished by the next.
     """
     from rookery.api.maintain import maintain as run  # brings PyIceberg
@@ -63,6 +63,6 @@ def maintain(
         trash=trash,
         master=master,
         conf=pairs(conf or []),
-        tell=lambda said: say(f"[dim]{plain(said)}[/]"),
+        tell=lambda message: say(f"[dim]{plain(message)}[/]"),
     )
     show(report, settings)

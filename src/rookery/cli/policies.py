@@ -37,7 +37,7 @@ def check(
         typer.Argument(metavar="FILE", help="The policy file; else $ROOKERY_POLICY, else ./rookery.yaml."),
     ] = None,
 ) -> None:
-    """Check a policy file, and say how many rules it has; what is wrong with it is said with its line."""
+    """Check a policy file, and show how many rules it has, or the first error with its line."""
     from rookery.api.policies import check_policies  # brings PyIceberg
 
     show(check_policies(policy), settings_of(context))

@@ -46,14 +46,14 @@ def cat(
     settings = settings_of(context)
     data = puffin_files.payload(file, blob, settings.properties_for(table, file), stored=stored)
     rest = memoryview(data)
-    while rest:  # an unbuffered stream may take a part only, as before a full disk or a closed pipe
+    while rest:  # an unbuffered stream may accept only a part, as before a full disk or a closed pipe
         rest = rest[sys.stdout.buffer.write(rest) :]
     sys.stdout.buffer.flush()
 
 
 @app.command()
 def verify(context: typer.Context, file: File, table: Table = None) -> None:
-    """Check everything that the specification says of a file, a line each; exit with 1 on a finding."""
+    """Check all rules of the specification on a file, a line each; exit with 1 on a finding."""
     settings = settings_of(context)
     show(puffin_files.verify(file, settings.properties_for(table, file)), settings)
 
@@ -79,7 +79,7 @@ def copy(
 ) -> None:
     """Copy a file, selecting, dropping or recompressing blobs.
 
-    Blobs that need no change are copied byte for byte, whatever their type; deletion vectors are never
+    Blobs that need no change are copied byte for byte, of any type; deletion vectors are never
     compressed. OUT appears whole or not at all.
     """
     settings = settings_of(context)

@@ -48,7 +48,7 @@ def read(
     snapshot: Snapshot = None,
     time_zone: Zone = "UTC",
 ) -> None:
-    """Print the rows that match, all deletes applied, reading only the pages that may hold some.
+    """Print the rows that match, all deletes applied, reading only the pages that may have some.
 
     With `--output arrow` or `parquet` the rows go to standard output in that format. Starts no Spark.
     """
@@ -73,10 +73,10 @@ def count(
     snapshot: Snapshot = None,
     time_zone: Zone = "UTC",
 ) -> None:
-    """Print how many rows match: from indexes and metadata alone where they can tell."""
+    """Print how many rows match: from indexes and metadata alone where they suffice."""
     from rookery.api.table import table as handle  # brings PyIceberg
     from rookery.cli.rows import CountReport
 
     settings = settings_of(context)
-    found = handle(table, settings.lake()).count(where, snapshot=snapshot, time_zone=time_zone)
-    show(CountReport(table, where, found), settings)
+    matching = handle(table, settings.lake()).count(where, snapshot=snapshot, time_zone=time_zone)
+    show(CountReport(table, where, matching), settings)

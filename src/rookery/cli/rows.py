@@ -31,7 +31,7 @@ class CountReport(Report):
 
 
 def check_output(settings: Settings) -> None:
-    """Refuse what rows cannot be printed as, before any are read."""
+    """Refuse formats that rows cannot be printed in, before any are read."""
     if settings.output is Output.PROMETHEUS:
         raise UsageError("rows cannot be printed as prometheus", hint="`rookery status` prints that")
     if settings.output in (Output.ARROW, Output.PARQUET) and sys.stdout.isatty():
@@ -41,7 +41,7 @@ def check_output(settings: Settings) -> None:
 
 
 def show_rows(rows: pa.Table, settings: Settings) -> None:
-    """Print rows as the settings say."""
+    """Print rows in the format of the settings."""
     if settings.output is Output.TEXT:
         out().print(_table(rows))
     elif settings.output is Output.JSON:

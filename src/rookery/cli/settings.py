@@ -48,7 +48,7 @@ class Output(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was said before (or behind) the command."""
+    """The shared options, given before or after the command."""
 
     catalog: str | None = None
     uri: str | None = None
@@ -57,13 +57,14 @@ class Settings:
     debug: bool = False
 
     def lake(self) -> Lake:
-        """Return the lake that is meant."""
-        from rookery.api.lake import connect  # PyIceberg takes half a second, which local files need not pay
+        """Return the selected lake."""
+        # Importing PyIceberg takes half a second, which local files do not need.
+        from rookery.api.lake import connect
 
         return connect(self.catalog, uri=self.uri, warehouse=self.warehouse)
 
     def properties_for(self, table: str | None, *locations: str) -> Mapping[str, str]:
-        """Return what URLs among the locations are reached with: the catalog's properties, or a table's."""
+        """Return the properties to access URLs among the locations: the catalog's, or a table's."""
         from rookery.api.puffin_files import is_remote
 
         if not any(map(is_remote, locations)):
@@ -75,16 +76,16 @@ def seconds_of(catalog_timeout: str) -> float:
     """Return how long to wait, in seconds."""
     from rookery.api.durations import parse_duration  # which the other commands need not pay for
 
-    found = parse_duration(catalog_timeout).total_seconds()
-    if found < 0:
+    seconds = parse_duration(catalog_timeout).total_seconds()
+    if seconds < 0:
         raise UsageError(
             f"{catalog_timeout} is not a timeout", hint="use --catalog-timeout 60s, or 0s not to wait"
         )
-    return found
+    return seconds
 
 
 def settings_of(context: typer.Context) -> Settings:
     """Return the settings that the root command has put into the context."""
-    found = context.find_object(Settings)
-    assert found is not None
-    return found
+    settings = context.find_object(Settings)
+    assert settings is not None
+    return settings

@@ -45,7 +45,7 @@ class FittedTable:
 
 
 def fitted(natural: Sequence[int], right: Collection[int], room: int) -> list[dict[int, int]]:
-    """Return which columns stand beside each other in a room, with their widths.
+    """Return which columns are side by side in the available width, with their widths.
 
     The widest texts are wrapped. Where that is not enough, the columns are split into parts, each of which
     begins with the first column.

@@ -53,8 +53,19 @@ def analyze(
         list[str] | None, typer.Option("--top-k", help="Collect the most frequent values; may be repeated.")
     ] = None,
     sample: Annotated[
-        int, typer.Option(help="Row groups to read per file for --histogram and --top-k; 0 for all.")
-    ] = 0,
+        int | None, typer.Option(help="Row groups to read per file for --histogram and --top-k; 0 for all.")
+    ] = None,
+    drop_together: Annotated[
+        list[str] | None,
+        typer.Option(help="Count these columns together no longer, as in a,b; may be repeated."),
+    ] = None,
+    drop_histogram: Annotated[
+        list[str] | None, typer.Option(help="Drop the quantiles of these columns; may be repeated.")
+    ] = None,
+    drop_top_k: Annotated[
+        list[str] | None,
+        typer.Option("--drop-top-k", help="Drop the most frequent values of these columns; may be repeated."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Collect everything again.")] = False,
     snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be read.")] = False,
@@ -63,8 +74,8 @@ def analyze(
 ) -> None:
     """Bring the statistics of tables up to date, reading only the files that are new.
 
-    The number of distinct values of every column, nested ones too, is kept beside the table and registered
-    with it, so that Spark and Trino plan with it. Names of columns may be given with commas, and stand for
+    The number of distinct values of every column, nested ones too, is stored beside the table and registered
+    with it, so that Spark and Trino plan with it. Names of columns may be given with commas, and select
     all columns below them.
     """
     from rookery.api.errors import as_rookery  # brings PyIceberg
@@ -88,19 +99,22 @@ def analyze(
                     histogram=_split(histogram),
                     top_k=_split(top_k),
                     sample=sample,
+                    drop_together=[_split([names]) for names in drop_together or ()],
+                    drop_histogram=_split(drop_histogram),
+                    drop_top_k=_split(drop_top_k),
                     full=full,
                     snapshot=snapshot,
                     dry_run=dry_run,
                     lake=lake,
                     progress=progress,
                 )
-            except Exception as error:  # what is wrong with one table does not stop the next
+            except Exception as error:  # an error of one table does not stop the next
                 never_started = isinstance(error, MachineError) and not spark.cache_info().currsize
                 if len(names) == 1 or never_started:
                     raise
-                said = as_rookery(error, f"analyze of {name}").message
-                failed.append(f"{name}: {said}")
-                say(f"[bold red]error:[/] {plain(f'{name}: {said}')}")
+                message = as_rookery(error, f"analyze of {name}").message
+                failed.append(f"{name}: {message}")
+                say(f"[bold red]error:[/] {plain(f'{name}: {message}')}")
                 continue
         done.append(report)
     show(done[0] if len(names) == 1 else ManyReports(tuple(done), tuple(failed)), settings)
@@ -114,10 +128,10 @@ def stats(
     ] = None,
     snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
 ) -> None:
-    """Show what is known of each column: distinct values with their certainty, nulls, least and greatest.
+    """Show the statistics of each column: distinct values with their certainty, nulls, least and greatest.
 
-    Reads metadata only, and starts no Spark. A least or greatest value behind ≥ or ≤ is a bound that need not
-    occur itself; NaN is neither. What is not known is not shown, and the reason stands below.
+    Reads metadata only, and starts no Spark. A least or greatest value after ≥ or ≤ is a bound that need not
+    occur itself; NaN is neither. What is not known is not shown, and the reason is shown below.
     """
     from rookery.api.table import table as handle  # brings PyIceberg
 
@@ -130,12 +144,12 @@ def _split(names: list[str] | None) -> list[str]:
 
 
 def pairs(words: list[str]) -> dict[str, str]:
-    """Read `key=value` words."""
-    found = [word.partition("=") for word in words]
-    for key, separator, _ in found:
+    """Parse `key=value` arguments."""
+    split = [word.partition("=") for word in words]
+    for key, separator, _ in split:
         if not key or not separator:
             raise UsageError(f"'{key}' is not key=value", hint="use --conf spark.some.key=value")
-    return {key: value for key, _, value in found}
+    return {key: value for key, _, value in split}
 
 
 @contextmanager

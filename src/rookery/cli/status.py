@@ -23,9 +23,9 @@ def status(
     policy: PolicyFile = None,
     history: HistoryUrl = None,
 ) -> None:
-    """Show how tables stand: whether their statistics are current, who sees them, how files and deletes lie.
+    """Show the status of tables: age of statistics, their visibility to engines, files and deletes.
 
-    Reads metadata only, and starts no Spark. Tables that need care most come first; the exit code is 1 where
+    Reads metadata only, and starts no Spark. Tables with the lowest score come first; the exit code is 1 if
     something is below its policy.
     """
     from rookery.api.history import tally

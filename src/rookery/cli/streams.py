@@ -22,16 +22,16 @@ _FAILED = 2
 
 
 class OutputError(StorageError):
-    """Standard output does not take what is printed."""
+    """Standard output cannot be written to."""
 
 
 class _Output(FileIO):
-    """Standard output, whose errors say that they are its own."""
+    """Standard output, whose errors are of a class of their own."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
             written = super().write(data)
-        except BrokenPipeError:  # whoever read it has gone, which is no error of ours
+        except BrokenPipeError:  # its reader has ended, which is not an error
             raise
         except OSError as error:
             raise OutputError(
@@ -42,13 +42,13 @@ class _Output(FileIO):
 
 
 def prepare_streams() -> None:
-    """Open the streams that are closed, and let errors of standard output be told apart from others.
+    """Open the streams that are closed, and distinguish errors of standard output from others.
 
-    A closed stream would hand its number to the next file that is opened, for others to print into.
+    Else the next file to be opened would get the number of a closed stream, and be printed into.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            # What is printed to a closed output fails as it did; what is said to nobody is dropped.
+            # Printing to a closed standard output still fails; output to a closed standard error is dropped.
             null = os.open(os.devnull, os.O_RDONLY if number <= _OUTPUT else os.O_WRONLY)
             os.set_inheritable(null, True)
             setattr(sys, name, open(null, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115
@@ -69,7 +69,7 @@ def leave(code: int) -> NoReturn:
     """End the process once its threads have ended, its exit functions have run and all is printed.
 
     Native libraries are not torn down: their threads may still run then, which aborts the process. After a
-    signal nothing is waited for.
+    signal it does not wait.
     """
     try:
         if code <= SIGNALLED:

@@ -30,7 +30,7 @@ def watch(
             metavar="[PATTERN]…", help="Tables by name, or patterns such as 'db.*'; all by default."
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Look at each table once, and exit.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Evaluate each table once, and exit.")] = False,
     every: Annotated[str, typer.Option(metavar="TIME", help="How often to look: 90s, 5m, 1h.")] = "5m",
     jobs: Annotated[int, typer.Option(help="Number of tables to work on at once.")] = 2,
     policy: PolicyFile = None,
@@ -54,10 +54,10 @@ def watch(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Keep tables within their policies, until told to stop by SIGTERM or Ctrl-C.
+    """Keep tables within their policies, until stopped by SIGTERM or Ctrl-C.
 
-    Tables that are below their policy, or whose schedule has come, are maintained: several at once, each by
-    one run at a time however many watchers there are. With --once, each table is looked at once, for cron,
+    Tables that are below their policy, or due by their schedule, are maintained: several at once, each by
+    one run at a time for any number of watchers. With --once, each table is evaluated once, for cron,
     Airflow or Dagster; the exit code is 1 if a table failed or stays below its policy.
     """
     from rookery.api.durations import parse_duration

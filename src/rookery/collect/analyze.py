@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rookery.collect.choose import Choice, choose, choose_rows
+from rookery.collect.choose import Choice, choose
+from rookery.collect.declared_statistics import change_by, distributions
 from rookery.collect.distributions import DistributionRequest
 from rookery.collect.keep import keep
 from rookery.collect.prepare import AnalyzePlan, differs, prepare
 from rookery.collect.progress import Progress, silent
 from rookery.collect.readable import (
     needs_engine,
-    not_loadable,
     unreadable,
     why_not_sketched,
     why_skipped,
@@ -25,8 +25,7 @@ from rookery.collect.statistics import is_registered, register, registrable
 from rookery.collect.task import Costs
 from rookery.model import Field
 from rookery.sidecar import State, Store
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.jvm import load_java_table
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +35,7 @@ EVERYTHING = Choice()
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an analysis did: the state it left, and what that cost."""
+    """What an analysis did: the state that results, and the costs."""
 
     state: State | None
     snapshot_id: int | None
@@ -52,7 +51,7 @@ class Outcome:
 
 def analyze(
     session: Callable[[], SparkSession],
-    table: IcebergTable,
+    table: Table,
     store: Store,
     choice: Choice = EVERYTHING,
     *,
@@ -63,29 +62,30 @@ def analyze(
 ) -> Outcome:
     """Bring a table's statistics up to date; only files that no state describes are read.
 
-    The session is asked for when there is something to do.
+    The session is started only when there is something to do.
     """
     started = time.perf_counter()
     snapshot = table.snapshot(snapshot_id)
     if snapshot is None:
         return Outcome(None, None, 0, 0, 0, Costs(), 0, time.perf_counter() - started, False, {})
     fields, skipped = choose(table.fields(snapshot), choice)
-    work = prepare(table, store, snapshot, fields, full)
-    asked = choose_rows(table.fields(snapshot), choice, work.declared)
-    wants = asked.without(_not_in_rows(table, work))
+    columns = table.fields(snapshot)
+    work = prepare(table, store, snapshot, fields, full, change_by(columns, choice))
+    requested = distributions(work.declared, columns)
+    wants = requested.without(_not_in_rows(table, work))
     state, costs, rows_read, committed = work.state, Costs(), 0, False
     if not dry_run:
         if differs(work, wants):
             spark = session()
-            if not not_loadable(table):
-                load_java_table(spark, table.name)  # where a commit would fail, nothing need be read
+            if table.not_loadable is None:
+                table.check_loadable(spark)  # where a commit would fail, nothing need be read
             state, costs, rows_read = _collect(spark, table, store, work, wants, progress)
         assert state is not None
         something = any(registrable(table, snapshot, state).values())
         if (costs.files and something) or not is_registered(table, snapshot, state):
             register(session(), table, snapshot, state, store.io_properties)
             committed = True
-            store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
+            store.collect_garbage(table.uuid, table.snapshots.keys())
     return Outcome(
         state,
         snapshot.id,
@@ -96,42 +96,42 @@ def analyze(
         rows_read,
         time.perf_counter() - started,
         committed,
-        _skipped(table, work, skipped) | _no_rows(asked, wants),
+        _skipped(table, work, skipped) | _no_rows(requested, wants),
     )
 
 
-def _skipped(table: IcebergTable, work: AnalyzePlan, not_sketched: Sequence[Field]) -> dict[str, str]:
-    found = {field.name: why_not_sketched(table, field) for field in not_sketched}
+def _skipped(table: Table, work: AnalyzePlan, not_sketched: Sequence[Field]) -> dict[str, str]:
+    reasons = {field.name: why_not_sketched(table, field) for field in not_sketched}
     unable = unreadable(table, work.snapshot)
-    return found | {
+    return reasons | {
         field.name: why_skipped(table, field, work.skipped[field.id], unable)
         for field in work.fields
         if field.id in work.skipped
     }
 
 
-def _not_in_rows(table: IcebergTable, work: AnalyzePlan) -> Set[int]:
-    """The columns that row statistics leave out: files with deletes are read for them by Spark."""
+def _not_in_rows(table: Table, work: AnalyzePlan) -> Set[int]:
+    """The columns that distributions leave out: files with deletes are read for them by Spark."""
     unable = unreadable(table, work.snapshot)
     by_spark = bool(unable) and bool(needs_engine(work.live.decoded).any())
     return work.skipped.keys() | (unable if by_spark else frozenset())
 
 
-def _no_rows(asked: DistributionRequest, wants: DistributionRequest) -> dict[str, str]:
-    left_out = [field for field in asked.fields if field not in wants.fields]
+def _no_rows(requested: DistributionRequest, wants: DistributionRequest) -> dict[str, str]:
+    left_out = [field for field in requested.fields if field not in wants.fields]
     why = "no histogram and no frequent values, as Spark must read some files and cannot read a {}"
     return {field.name: why.format(field.type) for field in left_out}
 
 
 def _collect(
     spark: SparkSession,
-    table: IcebergTable,
+    table: Table,
     store: Store,
     work: AnalyzePlan,
     wants: DistributionRequest,
     progress: Progress,
 ) -> tuple[State, Costs, int]:
-    """Read what is missing, then write it down: segments first, the state that names them last."""
+    """Read what is missing, then write it: segments first, the state that names them last."""
     written = write_groups(spark, table, store, work, progress)
     index, sketches, rows_read = refresh_rows(spark, table, store, work, wants)
     state = keep(table, store, work, written, (index, sketches))

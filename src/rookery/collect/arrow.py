@@ -1,4 +1,4 @@
-"""Nested Arrow arrays, taken apart."""
+"""Parts of nested Arrow arrays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rookery.parquet import Leaf
 def read_leaves(file: pq.ParquetFile, row_group: int, leaves: Sequence[Leaf]) -> list[pa.ChunkedArray]:
     """Read leaves of a row group, each within its top-level column, in the order of the file.
 
-    By their numbers: by name, pyarrow takes `a.b` for the top-level columns `a.b` and `a.b.c` alike.
+    By number, as by name pyarrow does not distinguish the top-level columns `a.b` and `a.b.c`.
     """
     numbers = [leaf.index for leaf in leaves]
     return file.reader.read_row_group(row_group, column_indices=numbers).columns  # type: ignore[no-any-return]
 
 
 def map_entries(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """Return the keys and the values of all maps of an array, one behind the other."""
+    """Return the keys and the values of all maps of an array, one after the other."""
     array = array.drop_null()
     if not len(array):
         return array.keys.slice(0, 0), array.items.slice(0, 0)
@@ -30,17 +30,17 @@ def map_entries(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
 
 def row_values(array: pa.ChunkedArray, path: Sequence[str]) -> pa.Array:
     """Walk down structs to a leaf, a value a row: null where a struct above it is."""
-    found = array.combine_chunks()
+    child = array.combine_chunks()
     for name in path:
-        place = found.type.get_field_index(name)
-        found = found.flatten()[place if place >= 0 else 0]
-    return found
+        place = child.type.get_field_index(name)
+        child = child.flatten()[place if place >= 0 else 0]
+    return child
 
 
 def leaf_array(array: pa.Array, path: Sequence[str]) -> pa.Array:
-    """Walk down *path* (names of fields, `element`, `key`, `value`) to a leaf, all nesting taken off.
+    """Walk down *path* (names of fields, `element`, `key`, `value`) to a leaf, without its nesting.
 
-    Where only one leaf was read, a struct has but one child, whatever its name.
+    Where only one leaf was read, a struct has only one child, of any name.
     """
     for name in path:
         if pa.types.is_struct(array.type):

@@ -1,34 +1,35 @@
-"""Which columns are collected, by the names that a person gives."""
+"""Which columns are collected, by the names that a user gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rookery.collect.column_sets import group_field, is_group, member_ids
-from rookery.collect.distributions import DistributionRequest
+from rookery.collect.column_sets import group_field
 from rookery.model import Field, UsageError, no_column
-from rookery.model.type_names import SKETCHED, base_type
-from rookery.sidecar import DistributionHeader, State
-from rookery.sketch import quantiles
+from rookery.model.type_names import SKETCHED, base_type, member_ids
+from rookery.sidecar import State
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to collect of a table; names stand for their columns and for all leaves below them."""
+    """What to collect of a table from now on; a name selects its column and all leaves below it."""
 
     columns: tuple[str, ...] = ()  # none: all
     exclude: tuple[str, ...] = ()
     together: tuple[tuple[str, ...], ...] = ()
     histogram: tuple[str, ...] = ()
     top_k: tuple[str, ...] = ()
-    sample: int = 0
+    sample: int | None = None  # row groups a file; 0 for all, None for as many as are declared
+    drop_together: tuple[tuple[str, ...], ...] = ()
+    drop_histogram: tuple[str, ...] = ()
+    drop_top_k: tuple[str, ...] = ()
 
 
 def choose(fields: Sequence[Field], choice: Choice) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
     """Return the columns and groups whose distinct values are counted, and columns that cannot be."""
-    named = _named(fields, choice.columns) if choice.columns else list(fields)
-    excluded = _named(fields, choice.exclude)
+    named = columns_named(fields, choice.columns) if choice.columns else list(fields)
+    excluded = columns_named(fields, choice.exclude)
     wanted = [field for field in named if field not in excluded]
     if not wanted:
         raise UsageError("no column is left", hint="exclude fewer columns")
@@ -37,50 +38,21 @@ def choose(fields: Sequence[Field], choice: Choice) -> tuple[tuple[Field, ...], 
     return (*able, *groups), tuple(field for field in wanted if field not in able)
 
 
-def declared_groups(state: State, fields: Sequence[Field]) -> list[Field]:
+def collected_groups(state: State, fields: Sequence[Field]) -> list[Field]:
     """Return the column groups that a state has collected, as far as their members are still there.
 
-    A group whose member has changed its type is one, though it was collected by both types.
+    A group whose member has changed its type is returned once, even if collected by both types.
     """
     by_id = {field.id: field for field in fields}
-    found: dict[Field, None] = {}
+    groups: dict[Field, None] = {}
     for kind in state.header.types.values():
         members = [by_id.get(number) for number in member_ids(kind)] if kind.startswith("joint(") else []
         if members and all(member and base_type(member.type) in SKETCHED for member in members):
-            found[group_field([member.name for member in members if member], fields)] = None
-    return list(found)
+            groups[group_field([member.name for member in members if member], fields)] = None
+    return list(groups)
 
 
-def choose_rows(
-    fields: Sequence[Field], choice: Choice, declared: DistributionHeader | None
-) -> DistributionRequest:
-    """Return the row statistics that are wanted: what is asked for now, and what was asked for before."""
-    histogram = _able(_named(fields, choice.histogram), quantiles.SUPPORTED.__contains__, "a histogram")
-    top_k = _able(_named(fields, choice.top_k), SKETCHED.__contains__, "frequent values")
-    if declared is None:
-        return DistributionRequest(tuple(histogram), tuple(top_k), choice.sample)
-    return DistributionRequest(
-        _joined(fields, histogram, declared.histogram),
-        _joined(fields, top_k, declared.top_k),
-        choice.sample or declared.sample,
-    )
-
-
-def _joined(fields: Sequence[Field], asked: Sequence[Field], before: Sequence[int]) -> tuple[Field, ...]:
-    return tuple(field for field in fields if field in asked or field.id in before)
-
-
-def _able(fields: Sequence[Field], supported: Callable[[str], bool], what: str) -> list[Field]:
-    for field in fields:
-        if not supported(base_type(field.type)) or is_group(field) or len(field.parts) > 1:
-            raise UsageError(
-                f"{what} of '{field.name}', a {field.type}, is not supported",
-                hint="name columns of numbers, dates, times or text at the top of the table",
-            )
-    return list(fields)
-
-
-def _named(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:
+def columns_named(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:
     """Return the columns of these names, in the order of the table."""
     for name in names:
         if not any(_stands_for(name, field) for field in fields):

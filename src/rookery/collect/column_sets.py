@@ -1,12 +1,11 @@
 """Column groups, collected as if each were a column: `--together a,b`.
 
-A group is a field of its own, with a negative id and a type that lists its members; so everything that holds
-for columns (incremental refresh, removal of files, change of a member's type) holds for groups.
+A group is a field of its own, with a negative id and a type that lists its members; so all that applies
+to columns (incremental refresh, removal of files, change of a member's type) applies to groups.
 """
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Sequence
 
@@ -14,11 +13,10 @@ from rookery.model import Field, UsageError
 from rookery.model.type_names import SKETCHED, base_type
 
 _PREFIX = "joint("
-_MEMBER = re.compile(r"(-?\d+):(\w+(?:\([^)]*\)|\[\d+\])?)")
 
 
 def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
-    """Return the field that stands for several columns together."""
+    """Return the field that represents several columns together."""
     by_name = {field.name: field for field in fields}
     members = []
     for name in names:
@@ -45,23 +43,5 @@ def group_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
 
 
 def is_group(field: Field) -> bool:
-    """Whether a field stands for a column group."""
+    """Whether a field represents a column group."""
     return field.id < 0 and field.type.startswith(_PREFIX)
-
-
-def member_ids(type_name: str) -> tuple[int, ...]:
-    """Return the ids of a group's members.
-
-    >>> member_ids("joint(1:long, 3:decimal(9, 2))")
-    (1, 3)
-    """
-    return tuple(member_types(type_name))
-
-
-def member_types(type_name: str) -> dict[int, str]:
-    """Return the types of a group's members, by id.
-
-    >>> member_types("joint(1:long, 3:decimal(9, 2), 4:fixed[3])")
-    {1: 'long', 3: 'decimal(9, 2)', 4: 'fixed[3]'}
-    """
-    return {int(number): kind for number, kind in _MEMBER.findall(type_name)}

@@ -1,4 +1,4 @@
-"""Declaring indexes on a table, and taking them back: nothing is read or written but the state."""
+"""Declaring and dropping indexes on a table: only the state is read or written."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rookery.indexes import KINDS, IndexKind, kind_names
 from rookery.model import Field, Snapshot, UsageError, column_named
 from rookery.sidecar import FILES_SCHEMA, Declared, Index, State, StateHeader, Store
 from rookery.sidecar.usable import from_best_state
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 _INSIDE = " in a list or map"
 
 
-def declare(table: IcebergTable, store: Store, kind: str, column: str, fpp: float | None = None) -> None:
+def declare(table: Table, store: Store, kind: str, column: str, fpp: float | None = None) -> None:
     """Declare an index; declaring it again with another rate replaces it."""
     chosen = KINDS.get(kind)
     if chosen is None:
@@ -29,27 +29,27 @@ def declare(table: IcebergTable, store: Store, kind: str, column: str, fpp: floa
     _write(table, store, state, declared_on(table, store).adding(wanted, time.time_ns()))
 
 
-def undeclare(table: IcebergTable, store: Store, kind: str, column: str) -> None:
-    """Take an index back; what was built of it goes with its segments."""
+def undeclare(table: Table, store: Store, kind: str, column: str) -> None:
+    """Drop an index; its data is deleted with its segments."""
     declared = declared_on(table, store)
     names = indexed_names(table, declared.indexes)
-    mine = [index for index in declared.indexes if index.kind == kind]
-    found = [index for index in mine if names[index.field_id] == column]
-    found = found or [index for index in mine if names[index.field_id].lower() == column.lower()]
-    if len(found) != 1:
+    same_kind = [index for index in declared.indexes if index.kind == kind]
+    matching = [index for index in same_kind if names[index.field_id] == column]
+    matching = matching or [index for index in same_kind if names[index.field_id].lower() == column.lower()]
+    if len(matching) != 1:
         raise UsageError(
             f"{table.name} has no {kind} index on '{column}'", hint="`rookery index list` shows all"
         )
-    _write(table, store, newest_state(table, store), declared.dropping(found[0], time.time_ns()))
+    _write(table, store, newest_state(table, store), declared.dropping(matching[0], time.time_ns()))
 
 
-def indexed_names(table: IcebergTable, indexes: Sequence[Index]) -> dict[int, str]:
-    """Return what indexed columns are called, by id; a column may be gone, and come back by a rollback."""
-    gone = {index.field_id: f"field {index.field_id}, which is gone" for index in indexes}
-    return gone | {field.id: field.name for field in table.fields()}
+def indexed_names(table: Table, indexes: Sequence[Index]) -> dict[int, str]:
+    """Return the names of indexed columns by id; a dropped column may come back by a rollback."""
+    dropped = {index.field_id: f"field {index.field_id}, which is gone" for index in indexes}
+    return dropped | {field.id: field.name for field in table.fields()}
 
 
-def _column(table: IcebergTable, name: str, kind: IndexKind[Any]) -> Field:
+def _column(table: Table, name: str, kind: IndexKind[Any]) -> Field:
     field = column_named(table.fields(), name)
     if not kind.serves(field):
         raise UsageError(
@@ -60,26 +60,26 @@ def _column(table: IcebergTable, name: str, kind: IndexKind[Any]) -> Field:
     return field
 
 
-def declared_on(table: IcebergTable, store: Store) -> Declared:
+def declared_on(table: Table, store: Store) -> Declared:
     """Return the indexes that are declared on a table."""
-    return store.declared(str(table.table.metadata.table_uuid))
+    return store.declared(table.uuid)
 
 
-def newest_state(table: IcebergTable, store: Store) -> State | None:
+def newest_state(table: Table, store: Store) -> State | None:
     """Return the state that describes a table best."""
     return from_best_state(table, store, table.snapshot(), lambda state: state)
 
 
-def _write(table: IcebergTable, store: Store, state: State | None, declared: Declared) -> None:
-    """Write the state anew with other indexes declared; one that was never there knows no file."""
+def _write(table: Table, store: Store, state: State | None, declared: Declared) -> None:
+    """Write the state again with other indexes declared; if there was none, one without files."""
     if state is None:
         snapshot = table.snapshot() or Snapshot(0, None, 0, 0, None, None)
         index = StateHeader(
-            str(table.table.metadata.table_uuid),
+            table.uuid,
             snapshot.id,
             snapshot.sequence_number,
             snapshot.timestamp_ms,
-            table.table.metadata.last_column_id,
+            table.last_column_id,
             (),
             (),
             (),

@@ -1,7 +1,7 @@
 """Row-weighted statistics: quantiles and most frequent values, from all rows or from a sample of row groups.
 
-They describe the table as a whole. New files are merged in; rows that have gone since cannot be taken out
-again, so their share is kept, and when it passes a fifth everything is collected anew.
+They describe the table as a whole. New files are merged in; rows removed since cannot be taken out
+again, so their share is kept, and when it passes a fifth everything is collected again.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from rookery.collect.physical import NeedsEngineError, PhysicalColumns
 from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.readable import needs_engine
 from rookery.io import SourceFile, TailSource, open_source
-from rookery.model import Field, TableName, quote_part
+from rookery.model import Field, quote_part
 from rookery.parquet import FIRST_READ, read_footer
 from rookery.sidecar import State
 from rookery.sketch.frequent import Frequent
 from rookery.sketch.quantiles import Quantiles
 from rookery.sketch.values import in_one_form, no_view
-from rookery.tables.iceberg.jvm import pinned_table
+from rookery.tables import Table
+from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +42,7 @@ _QUANTILES, _FREQUENT, _ROWS, _NEEDS_ENGINE = "quantiles", "frequent", "rows", "
 
 @dataclass(frozen=True, slots=True)
 class DistributionRequest:
-    """What is wanted: columns of histograms and of frequent values, from so many row groups a file."""
+    """The request: columns of histograms and of frequent values, from so many row groups per file."""
 
     histogram: tuple[Field, ...] = ()
     top_k: tuple[Field, ...] = ()
@@ -50,17 +51,22 @@ class DistributionRequest:
     def are_in(self, state: State) -> bool:
         """Whether a state has just these, declared and collected."""
         header = state.header.rows
-        if header is None:
-            return not self.fields
-        mine = (tuple(c.id for c in self.histogram), tuple(c.id for c in self.top_k), self.sample)
+        if header is None or not self.fields:
+            return header is None and not self.fields
+        ids = (tuple(c.id for c in self.histogram), tuple(c.id for c in self.top_k))
+        return ids == (header.histogram, header.top_k) and self.are_collected_in(state)
+
+    def are_collected_in(self, state: State) -> bool:
+        """Whether a state has these, from the same sample, among others."""
         return (
-            mine == (header.histogram, header.top_k, header.sample)
-            and all(number in state.quantiles for number in header.histogram)
-            and all(number in state.frequent for number in header.top_k)
+            state.header.rows is not None
+            and state.header.rows.sample == self.sample
+            and all(column.id in state.quantiles for column in self.histogram)
+            and all(column.id in state.frequent for column in self.top_k)
         )
 
     def without(self, ids: Set[int]) -> DistributionRequest:
-        """Return the wants less some columns: sketches of a part of the rows would pass for those of all."""
+        """Return the request without some columns: sketches of some rows must not pass for all."""
         return DistributionRequest(
             tuple(column for column in self.histogram if column.id not in ids),
             tuple(column for column in self.top_k if column.id not in ids),
@@ -75,7 +81,7 @@ class DistributionRequest:
 
 @dataclass(slots=True)
 class DistributionSketches:
-    """What was found: sketches by field id, and how many rows were looked at."""
+    """The result: sketches by field id, and how many rows were read."""
 
     quantiles: dict[int, Quantiles] = field(default_factory=dict)
     frequent: dict[int, Frequent] = field(default_factory=dict)
@@ -84,14 +90,14 @@ class DistributionSketches:
 
     @classmethod
     def empty(cls, wants: DistributionRequest) -> DistributionSketches:
-        """Return what no rows say."""
+        """Return the sketches of no rows."""
         return cls(
             {column.id: Quantiles.empty(column.type) for column in wants.histogram},
             {column.id: Frequent.empty() for column in wants.top_k},
         )
 
     def add(self, wants: DistributionRequest, column: Field, array: pa.Array) -> None:
-        """Add the values of one column, whoever has read them; nulls are passed over."""
+        """Add the values of one column, from any reader; nulls are skipped."""
         array = in_one_form(column.type, no_view(array).drop_null())
         if column.type == "string":
             array = array.cast(pa.large_string())
@@ -101,7 +107,7 @@ class DistributionSketches:
             self.frequent[column.id] = self.frequent[column.id].with_values(array)
 
     def merge(self, other: DistributionSketches) -> DistributionSketches:
-        """Return what both say."""
+        """Return the sketches of both."""
         return DistributionSketches(
             {key: self.quantiles[key].merge(value) for key, value in other.quantiles.items()},
             {key: self.frequent[key].merge(value) for key, value in other.frequent.items()},
@@ -110,7 +116,7 @@ class DistributionSketches:
         )
 
     def batch(self) -> pa.RecordBatch:
-        """Return the sketches as rows, for the way from an executor to the driver."""
+        """Return the sketches as rows, to be sent from an executor to the driver."""
         rows: list[tuple[str, int, bytes | None, int]] = [(_ROWS, 0, None, self.rows)]
         rows += [(_NEEDS_ENGINE, 0, path.encode(), 0) for path in self.needs_engine]
         rows += [(_QUANTILES, key, sketch.encode(), 0) for key, sketch in self.quantiles.items()]
@@ -120,38 +126,46 @@ class DistributionSketches:
         return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
 
 
+@dataclass(frozen=True, slots=True)
+class RowsTask:
+    """A Parquet file whose rows are read."""
+
+    path: str
+    size: int
+    mapping: ColumnMapping = BY_FIELD_ID
+
+
 def read_rows(
-    files: Sequence[tuple[str, int]], wants: DistributionRequest, io_properties: Mapping[str, str]
+    files: Sequence[RowsTask], wants: DistributionRequest, io_properties: Mapping[str, str]
 ) -> DistributionSketches:
-    """Read rows of Parquet files (path and size)."""
-    found = DistributionSketches.empty(wants)
-    for path, size in files:
+    """Read rows of Parquet files."""
+    result = DistributionSketches.empty(wants)
+    for file in files:
         try:
-            _read_file(path, size, wants, io_properties, found)
+            _read_file(file, wants, io_properties, result)
         except NeedsEngineError:
-            found.needs_engine = (*found.needs_engine, path)
-    return found
+            result.needs_engine = (*result.needs_engine, file.path)
+    return result
 
 
 def _read_file(
-    path: str,
-    size: int,
+    task: RowsTask,
     wants: DistributionRequest,
     io_properties: Mapping[str, str],
-    found: DistributionSketches,
+    result: DistributionSketches,
 ) -> None:
-    with open_source(path, io_properties) as opened:
-        source = TailSource(opened, size, FIRST_READ)
-        physical = PhysicalColumns(read_footer(source, size).leaves)
+    with open_source(task.path, io_properties) as opened:
+        source = TailSource(opened, task.size, FIRST_READ)
+        physical = PhysicalColumns(task.mapping.with_ids(read_footer(source, task.size).leaves))
         leaves = [(column, physical.leaf(column)) for column in wants.fields]  # before any row is counted
         file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
-        for number in chosen_groups(path, file.num_row_groups, wants.sample):
-            found.rows += file.metadata.row_group(number).num_rows
+        for number in chosen_groups(task.path, file.num_row_groups, wants.sample):
+            result.rows += file.metadata.row_group(number).num_rows
             for column, leaf in leaves:
                 if leaf is not None:
                     (values,) = read_leaves(file, number, [leaf])
                     for array in values.chunks:
-                        found.add(wants, column, leaf_array(array, column.parts[1:]))
+                        result.add(wants, column, leaf_array(array, column.parts[1:]))
 
 
 def chosen_groups(path: str, count: int, most: int) -> list[int]:
@@ -167,7 +181,7 @@ def chosen_groups(path: str, count: int, most: int) -> list[int]:
 
 def collect_rows(
     spark: SparkSession,
-    name: TableName,
+    table: Table,
     snapshot_id: int,
     files: pa.Table,
     wants: DistributionRequest,
@@ -180,28 +194,29 @@ def collect_rows(
     """
     by_engine = needs_engine(files)
     plain = files.filter(pa.array(~by_engine))
-    pairs = list(zip(plain["path"].to_pylist(), plain["size"].to_pylist(), strict=True))
-    found = _collect_plain(spark, pairs, wants, io_properties)
-    staged = [*files.filter(pa.array(by_engine))["path"].to_pylist(), *found.needs_engine]
+    pairs = zip(plain["path"].to_pylist(), plain["size"].to_pylist(), strict=True)
+    parts = [RowsTask(path, size, table.column_mapping(path)) for path, size in pairs]
+    result = _collect_plain(spark, parts, wants, io_properties)
+    staged = [*files.filter(pa.array(by_engine))["path"].to_pylist(), *result.needs_engine]
     if staged:
         with on_spark(spark):
-            frame = pinned_table(spark, name).staged(snapshot_id, staged, only)
+            frame = table.for_engine(spark).staged(snapshot_id, staged, only)
             if frame is not None:
                 roots = list(dict.fromkeys(column.parts[0] for column in wants.fields))
                 # PySpark trips over names with dots, so columns travel under numbers.
                 columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
                 read = frame.selectExpr(*columns).mapInArrow(_engine_mapper(wants, roots), _SCHEMA)
-                found = found.merge(_gather(read, wants))
-    return found
+                result = result.merge(_gather(read, wants))
+    return result
 
 
 def _collect_plain(
     spark: SparkSession,
-    files: Sequence[tuple[str, int]],
+    files: Sequence[RowsTask],
     wants: DistributionRequest,
     io_properties: Mapping[str, str],
 ) -> DistributionSketches:
-    if sum(size for _, size in files) <= LOCAL_BYTES:
+    if sum(file.size for file in files) <= LOCAL_BYTES:
         return read_rows(files, wants, io_properties)
     count = min(len(files), 2 * spark.sparkContext.defaultParallelism)
     shares = [files[number::count] for number in range(count)]
@@ -211,7 +226,7 @@ def _collect_plain(
 
 
 def _plain_mapper(
-    shares: Sequence[Sequence[tuple[str, int]]], wants: DistributionRequest, io_properties: Mapping[str, str]
+    shares: Sequence[Sequence[RowsTask]], wants: DistributionRequest, io_properties: Mapping[str, str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()
@@ -227,30 +242,30 @@ def _engine_mapper(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()
-        found = DistributionSketches.empty(wants)
+        result = DistributionSketches.empty(wants)
         for batch in batches:
-            found.rows += batch.num_rows
+            result.rows += batch.num_rows
             named = batch.rename_columns(list(roots))
             for column in wants.fields:
                 root, *path = column.parts
-                found.add(wants, column, leaf_array(named.column(root), path))
-        yield found.batch()
+                result.add(wants, column, leaf_array(named.column(root), path))
+        yield result.batch()
 
     return read
 
 
 def _gather(frame: DataFrame, wants: DistributionRequest) -> DistributionSketches:
-    """Merge what the executors sent."""
-    found = DistributionSketches.empty(wants)
+    """Merge the sketches that executors sent."""
+    result = DistributionSketches.empty(wants)
     for row in frame.collect():
         if row.kind == _ROWS:
-            found.rows += row.rows
+            result.rows += row.rows
         elif row.kind == _NEEDS_ENGINE:
-            found.needs_engine = (*found.needs_engine, bytes(row.payload).decode())
+            result.needs_engine = (*result.needs_engine, bytes(row.payload).decode())
         elif row.kind == _QUANTILES:
-            found.quantiles[row.field] = found.quantiles[row.field].merge(
+            result.quantiles[row.field] = result.quantiles[row.field].merge(
                 Quantiles.decode(bytes(row.payload))
             )
         else:
-            found.frequent[row.field] = found.frequent[row.field].merge(Frequent.decode(bytes(row.payload)))
-    return found
+            result.frequent[row.field] = result.frequent[row.field].merge(Frequent.decode(bytes(row.payload)))
+    return result

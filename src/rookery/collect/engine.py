@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rookery.collect.arrow import leaf_array
-from rookery.collect.column_sets import is_group, member_ids
+from rookery.collect.column_sets import is_group
 from rookery.collect.plan import Group
 from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.read import ENGINE, add_group
 from rookery.collect.readable import readable_only
 from rookery.collect.task import Costs, Partial
 from rookery.model import Field, Snapshot, quote_part
+from rookery.model.type_names import member_ids
 from rookery.sketch import InvertedThetaBuilder, ThetaSketch
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import add_arrow
-from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.jvm import pinned_table
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -35,7 +35,7 @@ _ARROW = pa.schema(
 
 
 def run_engine(
-    spark: SparkSession, table: IcebergTable, snapshot: Snapshot, group: Group, ordinals: Sequence[int]
+    spark: SparkSession, table: Table, snapshot: Snapshot, group: Group, ordinals: Sequence[int]
 ) -> Partial:
     """Sketch files of a group, by ordinal, through Iceberg's own reader."""
     by_path = ordinals_by_path(group, ordinals)
@@ -43,10 +43,10 @@ def run_engine(
     values = 0
     only = readable_only(table, snapshot)
     with on_spark(spark):
-        frame = pinned_table(spark, table.name).staged(snapshot.id, list(by_path), only)
+        frame = table.for_engine(spark).staged(snapshot.id, list(by_path), only)
         if frame is not None:
             roots = list(dict.fromkeys(root for column in group.fields for root in roots_of(column)))
-            # Staged tables show no metadata columns, but Iceberg tells Spark which file it is reading.
+            # Staged tables show no metadata columns, but Iceberg sets the name of the file for Spark.
             # PySpark trips over names with dots, so columns travel under numbers.
             columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
             selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *columns)
@@ -54,25 +54,25 @@ def run_engine(
                 thetas, selected.mapInArrow(_mapper(group.fields, roots), SCHEMA).collect(), by_path
             )
     sizes = group.files["size"].to_pylist()
-    read = sum(sizes[ordinal] for ordinal in ordinals)  # what the engine read of them is at most this
+    read = sum(sizes[ordinal] for ordinal in ordinals)  # an upper limit of what the engine read of them
     ways = Counter({ENGINE: len(ordinals) * len(group.fields)})
-    found = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(group.number, found, Costs(len(ordinals), ways, values, read, 0))
+    sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
+    return Partial(group.number, sketches, Costs(len(ordinals), ways, values, read, 0))
 
 
 def ordinals_by_path(group: Group, ordinals: Sequence[int]) -> dict[str, list[int]]:
     """Return the ordinals that each path has: a file may be committed twice."""
     paths = group.files["path"].to_pylist()
-    found: dict[str, list[int]] = {}
+    by_path: dict[str, list[int]] = {}
     for ordinal in ordinals:
-        found.setdefault(paths[ordinal], []).append(ordinal)
-    return found
+        by_path.setdefault(paths[ordinal], []).append(ordinal)
+    return by_path
 
 
 def add_rows(
     thetas: Mapping[int, InvertedThetaBuilder], rows: Iterable[Row], by_path: Mapping[str, Sequence[int]]
 ) -> int:
-    """Add what workers found, and return how many values they read."""
+    """Add the sketches of workers, and return how many values they read."""
     values = 0
     for row in rows:
         for ordinal in by_path[row.file]:
@@ -102,11 +102,11 @@ def sketched(batches: Iterable[FileBatch], fields: Sequence[Field]) -> pa.Record
             builder = builders.setdefault(key, ThetaBuilder())
             counts[key] += rows.num_rows
             _add(builder, column, rows)
-    found = [
+    sketches = [
         {"file": file, "field": field, "theta": builder.result().encode(), "count": counts[file, field]}
         for (file, field), builder in builders.items()
     ]
-    return pa.RecordBatch.from_pylist(found, _ARROW)
+    return pa.RecordBatch.from_pylist(sketches, _ARROW)
 
 
 def roots_of(column: Field) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def _add(builder: ThetaBuilder, column: Field, rows: pa.RecordBatch) -> None:
 
 
 def _by_file(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Split a batch by its file; mostly it has but one."""
+    """Split a batch by its file; mostly it has only one."""
     files = batch.column(_FILE)
     distinct = files.unique().to_pylist()
     if len(distinct) == 1:

@@ -1,8 +1,8 @@
 """The least and the greatest value of a column, and its nulls, as far as manifests prove them.
 
 A bound is not a value: text and bytes are cut off when they are long, ORC rounds times, and the row that had
-the value may have been deleted since. A value is exact where that cannot be, or where the sketch of the live
-rows holds it. NaN is neither least nor greatest.
+the value may have been deleted since. A bound is exact where this is impossible, or if the sketch of the live
+rows contains it. NaN is neither least nor greatest.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class ColumnBounds:
         return Extreme(self._shown(chosen), exact)
 
     def _tight(self, end: pa.Scalar) -> NDArray[np.bool_]:
-        """Where a bound can only be a value: nothing was deleted, and none of its kind is cut off."""
+        """Where a bound must be a value: nothing was deleted, and its type is not cut off."""
         lower, upper = self._bounds.lower, self._bounds.upper
         single = np.asarray(pc.equal(lower, upper).fill_null(False).to_numpy(zero_copy_only=False), bool)
         if self._kind in _CUT:
@@ -149,7 +149,7 @@ class ColumnBounds:
         return int(counts[self._rows > 0].sum()), None
 
     def most_values(self) -> int | None:
-        """Return how many values are not null at most; None if nothing limits them."""
+        """Return how many values are not null at most; None if unlimited."""
         values, nulls = self._bounds.values, self._bounds.nulls
         if self._field.repeated:
             return None if (values < 0).any() else int(values.sum())

@@ -18,17 +18,17 @@ class IndexBuilders:
         ]
 
     def consumers(self, file: FileTask) -> IndexConsumers:
-        """Return where a file's values go."""
-        found = IndexConsumers()
+        """Return the consumers of a file's values."""
+        consumers = IndexConsumers()
         for wanted, builder in self._builders:
-            found.add(wanted.field, builder.begin(file.ordinal, file.rows))
-        return found
+            consumers.add(wanted.field, builder.begin(file.ordinal, file.rows))
+        return consumers
 
     def end(self, file: FileTask) -> None:
-        """Keep what a file has given."""
+        """Keep the result of a file."""
         for _, builder in self._builders:
             builder.end(file.ordinal, whole=file.parts == 1)
 
     def results(self) -> Mapping[IndexColumn, Any]:
-        """Return what is known of all files so far, in the order of the task's indexes."""
+        """Return the results of all files so far, in the order of the task's indexes."""
         return {wanted: builder.result() for wanted, builder in self._builders}

@@ -1,4 +1,4 @@
-"""The new state: what lives on of the old one, and what was read."""
+"""The new state: what is still valid of the old one, and what was read."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from rookery.sidecar import (
 )
 from rookery.sidecar.live import file_keys
 from rookery.sketch import MAX_THETA, ThetaSketch, union
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 log = logging.getLogger(__name__)
 
 
 def keep(
-    table: IcebergTable,
+    table: Table,
     store: Store,
     work: AnalyzePlan,
     written: Sequence[Written],
     rows: tuple[DistributionHeader | None, DistributionSketches],
 ) -> State:
-    """Write the new state: what lives on of the old one, and the new segments."""
+    """Write the new state: what is still valid of the old one, and the new segments."""
     old = work.state.header.segments if work.state is not None else ()
     segments = [*old, *(part.entry for part in written)]
     parts = [_carried_rows(work)] if work.state is not None else []
@@ -59,41 +59,41 @@ def keep(
             )
         )
     files = pa.concat_tables(parts) if parts else FILES_SCHEMA.empty_table()
-    segments_left, files = _drop_dead(segments, files, set(work.indexes.indexes))
+    segments_left, files = _drop_dead(segments, files, set(work.declared.indexes))
     types = dict(work.state.header.types) if work.state is not None else {}
     types |= {field.id: field.type for field in work.fields}
     index = StateHeader(
-        str(table.table.metadata.table_uuid),
+        table.uuid,
         work.snapshot.id,
         work.snapshot.sequence_number,
         work.snapshot.timestamp_ms,
-        table.table.metadata.last_column_id,
+        table.last_column_id,
         tuple(segments_left),
         work.live.data_manifests,
         work.live.delete_manifests,
         types,
         rows[0],
-        work.indexes.indexes,
-        work.indexes.at,
     )
-    state = State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
-    # What was left out while files came and went is not known of this snapshot, though its segments stay.
+    state = work.declared.on(
+        State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
+    )
+    # Columns left out while files were added and removed are not known of this snapshot; their segments stay.
     complete = state.complete((*table.fields(work.snapshot), *work.fields))
     complete -= work.skipped.keys()
     state = replace(state, thetas={number: state.thetas[number] for number in types if number in complete})
     return store.publish(_limited(table, store, work, merge_tiers(store, state)))
 
 
-def _limited(table: IcebergTable, store: Store, work: AnalyzePlan, state: State) -> State:
+def _limited(table: Table, store: Store, work: AnalyzePlan, state: State) -> State:
     """Note the columns that have fewer values than their sketches estimate distinct ones."""
     if all(sketch.theta == MAX_THETA for sketch in state.thetas.values()):
         return state
     try:
-        found = summarize(table, store, work.snapshot, state)
+        summary = summarize(table, store, work.snapshot, state)
     except FormatError as error:  # of a segment that this run had no need to read
-        log.warning("numbers of distinct values are not checked against those of rows: %s", error)
+        log.warning("numbers of distinct values are not compared with those of rows: %s", error)
         return state
-    counted = {column.field.id: int(column.ndv.value) for column in found.columns if column.ndv is not None}
+    counted = {column.field.id: int(column.ndv.value) for column in summary.columns if column.ndv is not None}
     fewer = {
         number: counted[number]
         for number in state.thetas
@@ -111,7 +111,7 @@ def _carried_rows(work: AnalyzePlan) -> pa.Table:
 def _drop_dead(
     segments: Sequence[SegmentEntry], files: pa.Table, indexes: Set[Index]
 ) -> tuple[list[SegmentEntry], pa.Table]:
-    """Leave out the segments with no live file, or nothing of use, and number the others anew."""
+    """Leave out the segments with no live file, or nothing of use, and renumber the others."""
     segments = [
         replace(entry, indexes=tuple(index for index in entry.indexes if index in indexes))
         for entry in segments

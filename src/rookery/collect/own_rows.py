@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,7 +24,7 @@ from rookery.read.survivors import survivors
 from rookery.sidecar import Store
 from rookery.sidecar.live import live_files
 from rookery.sketch import InvertedThetaBuilder
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +34,7 @@ _TASKS_PER_CORE = 2
 
 def run_own(
     spark: SparkSession,
-    table: IcebergTable,
+    table: Table,
     store: Store,
     snapshot: Snapshot,
     group: Group,
@@ -52,17 +53,17 @@ def run_own(
         values = add_rows(thetas, frame.collect(), by_path)
     read = sum(file.size for file in files)  # at most
     ways = Counter({ARROW: len(files) * len(group.fields)})
-    found = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(group.number, found, Costs(len(files), ways, values, read, 0))
+    sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
+    return Partial(group.number, sketches, Costs(len(files), ways, values, read, 0))
 
 
-def _with_deletes(
-    table: IcebergTable, store: Store, snapshot: Snapshot, paths: Sequence[str]
-) -> list[FileRead]:
+def _with_deletes(table: Table, store: Store, snapshot: Snapshot, paths: Sequence[str]) -> list[FileRead]:
     files = FileSet(store, None, live_files(table, snapshot, None, decode_all=True))
     wanted = pc.is_in(files.files["path"], value_set=pa.array(paths, pa.string()))
     keep = wanted.combine_chunks().to_numpy(zero_copy_only=False)
-    return survivors(Pruning(table, snapshot, files, ALWAYS, keep), store.io_properties)
+    return survivors(
+        Pruning(table, snapshot, files, ALWAYS, keep, np.ones(len(files), bool)), store.io_properties
+    )
 
 
 def _mapper(

@@ -1,8 +1,8 @@
-"""Which physical column of a Parquet file holds a field; every way of reading files decides it here.
+"""Which physical column of a Parquet file holds a field; all readers decide it here.
 
 By field id, as Iceberg does. A file that has no ids (an import) is matched by the names in the table's name
 mapping, which changes with the schema: such files are left to Iceberg's own reader. So are files that lack a
-column with an initial default, or whose value stands in the partition. Any other column that a file lacks is
+column with an initial default, or whose value is in the partition. Any other column that a file lacks is
 null throughout.
 """
 
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rookery.collect.column_sets import is_group, member_ids
+from rookery.collect.column_sets import is_group
 from rookery.model import Field
+from rookery.model.type_names import member_ids
 from rookery.parquet import Leaf
 
 
@@ -39,8 +40,8 @@ class PhysicalColumns:
     def members(self, column: Field) -> tuple[Leaf, ...] | None:
         """Return the leaves of a column or of a column group; None if one is null throughout."""
         ids = member_ids(column.type) if is_group(column) else (column.id,)
-        found = [self._leaf(number, filled=column.filled) for number in ids]
-        return None if None in found else tuple(leaf for leaf in found if leaf is not None)
+        leaves = [self._leaf(number, filled=column.filled) for number in ids]
+        return None if None in leaves else tuple(leaf for leaf in leaves if leaf is not None)
 
     def _leaf(self, field_id: int, *, filled: bool) -> Leaf | None:
         leaf = self._by_id.get(field_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,10 @@ from rookery.indexes import IndexKind
 from rookery.model import Field
 from rookery.sidecar import Index, State
 from rookery.sketch import MAX_FILES
+from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 
 # A core has one task, as starting one costs tens of milliseconds, but up to four where they are long; not
-# more, as each sends what it found of every column.
+# more, as each sends its results for every column.
 LONG_TASK_BYTES = 256 << 20
 TASKS_PER_CORE = 4
 SPLIT_BYTES = 64 << 20  # smaller pieces of a file are not worth reading its footer again
@@ -43,7 +44,8 @@ class FileTask:
     rows: int
     part: int = 0  # of a large file that several tasks share, the row groups of this remainder
     parts: int = 1
-    only_indexes: bool = False  # its distinct values are counted by Iceberg's own reader
+    only_indexes: bool = False  # its distinct values are counted by the engine's own reader
+    mapping: ColumnMapping = BY_FIELD_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Task:
 
 
 def coverage(keys: pa.Array, state: State | None, wanted: Field | Index | None = None) -> NDArray[np.bool_]:
-    """Return which of the files are described by *state*: for a column, for an index, or at all."""
+    """Return which of the files *state* describes: for a column, for an index, or in any way."""
     if state is None or not len(keys):
         return np.zeros(len(keys), bool)
     known = state.files
@@ -84,8 +86,8 @@ def coverage(keys: pa.Array, state: State | None, wanted: Field | Index | None =
             if (wanted in entry.indexes if isinstance(wanted, Index) else entry.describes(wanted))
         ]
         known = known.filter(pc.is_in(known["segment"], pa.array(having, pa.int32())))
-    found: NDArray[np.bool_] = pc.is_in(keys, value_set=known["key"].combine_chunks()).to_numpy(False)
-    return found
+    is_known: NDArray[np.bool_] = pc.is_in(keys, value_set=known["key"].combine_chunks()).to_numpy(False)
+    return is_known
 
 
 def groups(
@@ -98,7 +100,7 @@ def groups(
 ) -> list[Group]:
     """Return the groups to read: files that lack the same columns and indexes together.
 
-    *unreadable* are columns that Spark cannot read: in some files nobody can.
+    *unreadable* are columns that Spark cannot read: in some files no reader can.
     """
     lacking = np.zeros((files.num_rows, len(fields) + len(indexes)), bool)
     for column, field in enumerate(fields):
@@ -107,7 +109,7 @@ def groups(
         lacking[skipped_files(files, field, unreadable), column] = False
     for column, wanted in enumerate(indexes, len(fields)):
         lacking[:, column] = ~coverage(keys, state, wanted.index)
-    found: list[Group] = []
+    chosen_groups: list[Group] = []
     patterns, inverse = np.unique(lacking, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
         if not pattern.any():
@@ -120,12 +122,12 @@ def groups(
         counts = files["rows"].to_numpy()[rows]
         for start, end in _cuts(counts, missing):
             chosen = files.take(pa.array(rows[start:end]))
-            found.append(Group(len(found), chosen, columns, missing))
-    return found
+            chosen_groups.append(Group(len(chosen_groups), chosen, columns, missing))
+    return chosen_groups
 
 
 def _cuts(rows: NDArray[np.int64], indexes: Sequence[IndexColumn]) -> Iterator[tuple[int, int]]:
-    """Cut files into groups: at most 1,024, and no more than their indexes can hold together."""
+    """Cut files into groups: at most 1,024, and no more than one index can hold."""
     weights = np.zeros(len(rows))
     for wanted in indexes:
         weights = np.maximum(weights, wanted.kind.weights(rows))
@@ -144,17 +146,23 @@ def _usable(state: State, field: Field) -> bool:
     return state.header.types.get(field.id, field.type) == field.type
 
 
-def tasks(found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[int]]) -> list[Task]:
+def tasks(
+    planned: Sequence[Group],
+    parallelism: int,
+    skip: Mapping[int, Sequence[int]],
+    mapping: Callable[[str], ColumnMapping] = lambda path: BY_FIELD_ID,
+) -> list[Task]:
     """Spread the groups' files over tasks of about equal bytes; a task stays within a group.
 
     *skip* are the ordinals, by group, of files whose values are read in another way; those of them that are
-    Parquet are read for indexes alone, which describe all that is in a file, deleted or not.
+    Parquet are read for indexes alone, which describe all that is in a file, deleted or not. *mapping* states
+    how the columns of a file are found.
     """
-    total = sum(int(pc.sum(group.files["size"]).as_py()) for group in found) or 1
+    total = sum(int(pc.sum(group.files["size"]).as_py()) for group in planned) or 1
     share = max(min(total // parallelism, LONG_TASK_BYTES), total // (parallelism * TASKS_PER_CORE), 1)
     result: list[Task] = []
-    for group in found:
-        pieces = _pieces(group, share, set(skip.get(group.number, ())))
+    for group in planned:
+        pieces = _pieces(group, share, set(skip.get(group.number, ())), mapping)
         if not pieces:
             continue
         size = sum(piece.size // piece.parts for piece in pieces)
@@ -171,8 +179,10 @@ def tasks(found: Sequence[Group], parallelism: int, skip: Mapping[int, Sequence[
     return result
 
 
-def _pieces(group: Group, share: int, passed_over: set[int]) -> list[FileTask]:
-    """The files to read, the largest first; one that exceeds a task's share comes in several pieces."""
+def _pieces(
+    group: Group, share: int, passed_over: set[int], mapping: Callable[[str], ColumnMapping]
+) -> list[FileTask]:
+    """The files to read, the largest first; one that exceeds a task's share is split into several parts."""
     paths, sizes = group.files["path"].to_pylist(), group.files["size"].to_numpy()
     rows, formats = group.files["rows"].to_pylist(), group.files["format"].to_pylist()
     other_text = has_other_text(group.files)
@@ -181,10 +191,10 @@ def _pieces(group: Group, share: int, passed_over: set[int]) -> list[FileTask]:
         only_indexes = ordinal in passed_over
         if only_indexes and (not group.indexes or formats[ordinal] != "parquet" or other_text[ordinal]):
             continue
-        size = int(sizes[ordinal])
+        path, size = paths[ordinal], int(sizes[ordinal])
         parts = max(size // max(share, SPLIT_BYTES), 1)
         pieces += [
-            FileTask(ordinal, paths[ordinal], size, rows[ordinal], part, parts, only_indexes)
+            FileTask(ordinal, path, size, rows[ordinal], part, parts, only_indexes, mapping(path))
             for part in range(parts)
         ]
     return pieces

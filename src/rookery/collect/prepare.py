@@ -1,7 +1,8 @@
-"""What is missing: a snapshot held against the state to build upon."""
+"""What is missing: a snapshot compared with the state to build on."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,59 +10,75 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.collect import plan
-from rookery.collect.choose import declared_groups
+from rookery.collect.declared_statistics import NO_CHANGE, DeclarationChange, column_sets
 from rookery.collect.distributions import DistributionRequest
 from rookery.collect.readable import skipped_files, unreadable
 from rookery.indexes import kind_for
 from rookery.model import Field, Snapshot
-from rookery.sidecar import Declared, DistributionHeader, Index, State, Store
+from rookery.model.type_names import member_ids
+from rookery.sidecar import Declared, Index, State, Store
+from rookery.sidecar.declared import joined
 from rookery.sidecar.live import Live, live_files
 from rookery.sidecar.usable import from_best_state
 from rookery.sketch import MAX_THETA, K, ThetaSketch, union
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
 class AnalyzePlan:
-    """A plan with all that it rests upon."""
+    """A plan with all that it depends on."""
 
     snapshot: Snapshot
     fields: tuple[Field, ...]
     state: State | None
     live: Live
-    base: Mapping[int, ThetaSketch]  # what the state knows of each column, less the files that are gone
+    base: Mapping[int, ThetaSketch]  # the state's sketch of each column, without removed files
     groups: list[plan.Group]
-    declared: DistributionHeader | None  # the row statistics that were asked for before
-    indexes: Declared
+    declared: Declared
     skipped: Mapping[int, int] = field(default_factory=dict)  # columns that are not read in so many files
+    says_something_else: bool = False  # whether the state declares something else, or has what was dropped
 
 
 def prepare(
-    table: IcebergTable, store: Store, snapshot: Snapshot, fields: tuple[Field, ...], full: bool
+    table: Table,
+    store: Store,
+    snapshot: Snapshot,
+    fields: tuple[Field, ...],
+    full: bool,
+    change: DeclarationChange = NO_CHANGE,
 ) -> AnalyzePlan:
-    """Find the state to build upon, and what is missing from it.
+    """Find the state to build on, and what is missing from it.
 
-    Whether it is built upon or not, what a state has declared (column groups, row statistics) stays declared.
+    Even if it is not built on, what a state has declared (column sets, distributions) stays declared.
     """
-    declared: DistributionHeader | None = None
-    indexes = store.declared(str(table.table.metadata.table_uuid)).typed(table.fields(snapshot))
+    now = time.time_ns()
+    known = store.declared(table.uuid)
+    columns = table.fields(snapshot)
 
     def build(state: State) -> AnalyzePlan | None:
-        nonlocal fields, declared
-        known = declared_groups(state, table.fields(snapshot))
-        fields = (*fields, *(group for group in known if group not in fields))
-        declared = declared or state.header.rows
-        return None if full else _build_upon(table, store, snapshot, fields, indexes, state)
+        nonlocal known
+        known = joined([known, Declared.of(state.header)])  # it need not be among the recent ones
+        declared = change.on(known, now).typed(columns)
+        every = _with_column_sets(fields, declared, columns)
+        return None if full else _build_upon(table, store, snapshot, every, declared, state)
 
     work = from_best_state(table, store, snapshot, build)
     if work is not None:
         return work
+    declared = change.on(known, now).typed(columns)
+    fields = _with_column_sets(fields, declared, columns)
     live = live_files(table, snapshot, None, decode_all=True)
-    wanted = _columns_of(indexes.indexes, table.fields(snapshot))
+    wanted = _columns_of(declared.indexes, columns)
     unable = unreadable(table, snapshot)
     groups = plan.groups(live.decoded, live.keys, fields, wanted, None, unable)
-    skipped = _skipped(live, (*table.fields(snapshot), *fields), unable)
-    return AnalyzePlan(snapshot, fields, None, live, {}, groups, declared, indexes, skipped)
+    skipped = _skipped(live, (*columns, *fields), unable)
+    return AnalyzePlan(snapshot, fields, None, live, {}, groups, declared, skipped)
+
+
+def _with_column_sets(
+    fields: tuple[Field, ...], declared: Declared, columns: Sequence[Field]
+) -> tuple[Field, ...]:
+    return (*fields, *(group for group in column_sets(declared, columns) if group not in fields))
 
 
 def _skipped(live: Live, fields: Sequence[Field], unable: frozenset[int]) -> dict[int, int]:
@@ -82,27 +99,38 @@ def _columns_of(indexes: Sequence[Index], fields: Sequence[Field]) -> list[plan.
 
 
 def _build_upon(
-    table: IcebergTable,
+    table: Table,
     store: Store,
     snapshot: Snapshot,
     fields: tuple[Field, ...],
-    indexes: Declared,
+    declared: Declared,
     state: State,
 ) -> AnalyzePlan:
     store.check(state)
+    dropped = _dropped_sets(state, declared)
+    others = bool(dropped) or set(Declared.of(state.header).statistics) != set(declared.statistics)
     live = live_files(table, snapshot, state, decode_all=False)
     base = _surviving(store, state, live)
     undersampled = [field_id for field_id, sketch in base.items() if _undersampled(sketch, live)]
-    state = _forget(state, undersampled, table.fields(snapshot))
+    state = _forget(state, [*undersampled, *dropped], table.fields(snapshot))
     base = {field_id: sketch for field_id, sketch in base.items() if field_id in state.header.types}
-    wanted = _columns_of(indexes.indexes, table.fields(snapshot))
-    # Whether a column can be read hangs on the formats and deletes of all files, which states do not tell.
+    wanted = _columns_of(declared.indexes, table.fields(snapshot))
+    # Whether a column can be read depends on the formats and deletes of all files, which states do not state.
     unable = unreadable(table, snapshot)
     if not live.decoded_all and (unable or _lacks_something(state, live, fields, wanted)):
         live = live_files(table, snapshot, state, decode_all=True)
     groups = plan.groups(live.decoded, live.keys, fields, wanted, state, unable)
     skipped = _skipped(live, (*table.fields(snapshot), *fields), unable)
-    return AnalyzePlan(snapshot, fields, state, live, base, groups, state.header.rows, indexes, skipped)
+    others |= state.header.indexes != declared.indexes
+    return AnalyzePlan(snapshot, fields, state, live, base, groups, declared, skipped, others)
+
+
+def _dropped_sets(state: State, declared: Declared) -> list[int]:
+    """The ids of column sets that a state has, and that are no longer declared."""
+    kept = set(declared.column_sets)
+    return [
+        number for number, kind in state.header.types.items() if number < 0 and member_ids(kind) not in kept
+    ]
 
 
 def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:
@@ -115,7 +143,7 @@ def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSket
     alive = replace(state, files=state.files.take(pa.array(live.carried)))
     for number, entry in enumerate(state.header.segments):
         mask, known = alive.live(number), wanted.intersection(entry.field_ids)
-        if not known or not mask.any():  # a dead segment takes its θ along
+        if not known or not mask.any():  # a segment without live files no longer limits θ
             continue
         with store.open_segment(entry) as segment:
             for field_id, theta in segment.thetas(frozenset(known)).items():
@@ -124,33 +152,33 @@ def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSket
 
 
 def _undersampled(sketch: ThetaSketch, live: Live) -> bool:
-    """θ can only fall: where removals have left too few hashes below it, the column is collected again."""
+    """θ never rises: where removals have left too few hashes below it, the column is collected again."""
     return live.removed > 0 and sketch.theta != MAX_THETA and len(sketch.hashes) < K // 2
 
 
 def _forget(state: State, undersampled: Sequence[int], fields: Sequence[Field]) -> State:
-    """Strike columns from a state: starved ones, and those whose type has changed."""
+    """Remove columns from a state: undersampled ones, and those whose type has changed."""
     types = {field.id: field.type for field in fields}
     retyped = {field_id for field_id, kind in state.header.types.items() if types.get(field_id, kind) != kind}
-    gone = {*undersampled, *retyped}
-    if not gone:
+    removed = {*undersampled, *retyped}
+    if not removed:
         return state
     segments = tuple(
-        replace(entry, field_ids=tuple(field_id for field_id in entry.field_ids if field_id not in gone))
+        replace(entry, field_ids=tuple(field_id for field_id in entry.field_ids if field_id not in removed))
         for entry in state.header.segments
     )
-    kept = {field_id: kind for field_id, kind in state.header.types.items() if field_id not in gone}
+    kept = {field_id: kind for field_id, kind in state.header.types.items() if field_id not in removed}
     return replace(
         state,
         header=replace(state.header, segments=segments, types=kept),
-        frequent={number: found for number, found in state.frequent.items() if number not in retyped},
+        frequent={number: each for number, each in state.frequent.items() if number not in retyped},
     )
 
 
 def _lacks_something(
     state: State, live: Live, fields: Sequence[Field], indexes: Sequence[plan.IndexColumn]
 ) -> bool:
-    """Whether of a file that the state knows some column is still to be read, or some index to be built."""
+    """Whether a column of a file that the state knows is still to be read, or an index to be built."""
     alive = replace(state, files=state.files.take(pa.array(live.carried)))
     keys = pc.unique(alive.files["key"].combine_chunks())
     return not (
@@ -160,13 +188,13 @@ def _lacks_something(
 
 
 def differs(work: AnalyzePlan, wants: DistributionRequest) -> bool:
-    """Whether a new state must be written: something is to be read, or the old one says something else."""
+    """Whether a new state must be written: something is to be read, or declarations differ."""
     return (
         bool(work.groups)
         or work.live.removed > 0
         or work.state is None
         or not wants.are_in(work.state)
         or work.state.header.snapshot_id != work.snapshot.id
-        or work.state.header.indexes != work.indexes.indexes
+        or work.says_something_else
         or not {field.id for field in work.fields} <= set(work.state.header.types)
     )

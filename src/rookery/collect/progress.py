@@ -1,4 +1,4 @@
-"""Telling how far a run is: files and bytes done, as they are done."""
+"""Progress of a run: files and bytes as they are done."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Progress = Callable[[int, int], None]
-"""Told how many files and bytes are done so far."""
+"""Receives how many files and bytes are done so far."""
 
 _EVERY = 0.2
 
 
 def silent(files: int, size: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 @contextmanager
 def watched(spark: SparkSession, tasks: Sequence[Task], progress: Progress) -> Iterator[None]:
-    """Tell how many tasks of the Spark jobs that run inside are done, in files and bytes.
+    """Report how many tasks of the Spark jobs that run inside are done, in files and bytes.
 
-    Spark says how many tasks are done, not which; they are of about equal size.
+    Spark states how many tasks are done, not which; they are of about equal size.
     """
     if progress is silent:
         yield

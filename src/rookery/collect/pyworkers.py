@@ -1,4 +1,4 @@
-"""Spark's Python workers: kept quick, and understood when they fail."""
+"""Spark's Python workers: faster start of tasks, and readable errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
 
 from rookery.model import MachineError, RookeryError
-from rookery.tables.iceberg.java_errors import CancelledError, failure_hint, java_reason, translate_java_error
+from rookery.tables.java_errors import CancelledError, failure_hint, java_reason, translate_java_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(?P<kind>\w+(?:Error|Exception)): (?P
 
 @contextmanager
 def on_spark(spark: SparkSession) -> Iterator[None]:
-    """Run work in Python workers: quickly, and with failures said in one line instead of a stack trace."""
+    """Run work in Python workers: quickly, and with errors of one line instead of a stack trace."""
     with _no_jars_on_python_path(spark):
         try:
             yield
@@ -47,17 +47,17 @@ class WorkError(RookeryError):
 
 
 def _reason(error: Exception) -> str:
-    """What the worker's Python raised, or else what Java complains of."""
+    """What the worker's Python raised, or else Java's error."""
     raised = list(_PYTHON_ERROR.finditer(str(error))) if type(error).__name__ == "PythonException" else []
     return raised[-1].group("message") if raised else java_reason(error)
 
 
 @contextmanager
 def _no_jars_on_python_path(spark: SparkSession) -> Iterator[None]:
-    """Keep jars off the path of the Python workers whose work is planned inside.
+    """Keep jars off the path of Python workers whose work is planned inside.
 
     Spark puts the jars of `spark.jars.packages` there, for packages that carry Python code. Workers then read
-    the directory of each jar anew for every task: a quarter of a second for Iceberg's. Our work needs none.
+    the directory of each jar again for every task: a quarter of a second for Iceberg's. None is needed here.
     """
     global _inside, _saved  # of the one context that a process has; several threads may be inside at once
     context: Any = spark.sparkContext
@@ -80,11 +80,11 @@ def forget_jars() -> None:
 
     Work that needs them puts them there again. Between tasks a worker reads the directory of every archive
     that it has ever imported from, Spark's own included, and looks at every object for garbage: nearly a
-    fifth of a second. Finders that are gone are made again when an import needs them, out of a cache.
+    fifth of a second. Finders that were removed are made again from a cache when an import needs them.
     """
     sys.path[:] = [entry for entry in sys.path if not entry.endswith(".jar")]
     for entry, finder in list(sys.path_importer_cache.items()):
         if entry.endswith(".jar") or isinstance(finder, zipimporter):
             del sys.path_importer_cache[entry]
-    if gc.get_freeze_count() == 0:  # once: what is there by now are modules, which stay
+    if gc.get_freeze_count() == 0:  # once: the objects so far are modules, which stay
         gc.freeze()

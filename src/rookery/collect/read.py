@@ -1,7 +1,7 @@
 """Reading one data file into a theta sketch a column, the cheapest way that is right.
 
 - pages: dictionaries, and PLAIN pages hashed from their bytes;
-- arrow: whatever else Parquet has, decoded by pyarrow.
+- arrow: all other Parquet, decoded by pyarrow.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rookery.collect.arrow import leaf_array, read_leaves, row_values
-from rookery.collect.column_sets import is_group, member_types
+from rookery.collect.column_sets import is_group
 from rookery.collect.physical import PhysicalColumns
 from rookery.indexes import RowConsumer
 from rookery.io import Source, SourceFile, TailSource, open_source
 from rookery.model import Field, Place
+from rookery.model.type_names import member_types
 from rookery.parquet import FIRST_READ, Chunk, Footer, Leaf, damaged, read_footer
 from rookery.parquet.pages import UnreadablePagesError, read_chunk
 from rookery.sketch import ThetaSketch
 from rookery.sketch.column_sets import add_joint
 from rookery.sketch.kmv import ThetaBuilder
 from rookery.sketch.values import PlainValues, ValueConsumer, add_arrow, plain_values
+from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 
 PAGES = "pages"
 ARROW = "arrow"
@@ -35,7 +37,7 @@ ENGINE = "engine"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of one file: sketches by field id, and what they cost. Indexes are built as it is read."""
+    """The result of one file: sketches by field id, and their costs. Indexes are built as it is read."""
 
     sketches: Mapping[int, ThetaSketch]
     chunks: Counter[str] = field(default_factory=Counter)  # column chunks by way
@@ -47,7 +49,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class IndexConsumers:
-    """Where a file's values go for its indexes, by field id: values in any order, and rows in theirs."""
+    """The consumers of a file's values for its indexes, by field id: values in any order, rows in order."""
 
     values: dict[int, tuple[Field, list[ValueConsumer]]] = field(default_factory=dict)
     rows: dict[int, tuple[Field, list[RowConsumer]]] = field(default_factory=dict)
@@ -73,17 +75,18 @@ def read_parquet(
     parts: int = 1,
     indexes: IndexConsumers = NO_INDEXES,
     rows: int | None = None,
+    mapping: ColumnMapping = BY_FIELD_ID,
 ) -> Reading:
     """Sketch the columns *fields* of a file; hashes at or above *thetas* (by field id) are of no use.
 
-    Of a large file that several tasks share, every row group whose number leaves *part* over *parts* is read.
-    *rows* are those that the table's metadata says it has.
+    Of a large file that several tasks share, the row groups whose number modulo *parts* is *part* are read.
+    *rows* are those that the table's metadata states.
     """
     with open_source(path, io_properties) as opened:
         source = TailSource(opened, size, FIRST_READ)
         footer = read_footer(source, size, rows)
-        mine = range(part, len(footer.row_groups), parts)
-        physical = PhysicalColumns(footer.leaves)
+        row_groups = range(part, len(footer.row_groups), parts)
+        physical = PhysicalColumns(mapping.with_ids(footer.leaves))
         sketches: dict[int, ThetaSketch] = {}
         chunks: Counter[str] = Counter()
         values = 0
@@ -95,15 +98,17 @@ def read_parquet(
             if leaves is not None and is_group(column):
                 assert builder is not None
                 with damaged(Place(source.name), f"values of columns {column.name}"):
-                    chunks += _read_group(source, mine, leaves, column, builder)
-                values += sum(footer.row_groups[number].rows for number in mine)
+                    chunks += _read_group(source, row_groups, leaves, column, builder)
+                values += sum(footer.row_groups[number].rows for number in row_groups)
             elif leaves is not None:
-                chunks += _read_leaf(source, footer, mine, leaves[0], column, consumers)
-                values += sum(footer.row_groups[number].chunks[leaves[0].index].values for number in mine)
+                chunks += _read_leaf(source, footer, row_groups, leaves[0], column, consumers)
+                values += sum(
+                    footer.row_groups[number].chunks[leaves[0].index].values for number in row_groups
+                )
             if builder is not None:
                 sketches[column.id] = builder.result()
         for column, takers in indexes.rows.values():
-            _read_rows(source, footer, mine, physical.leaf(column), column, takers)
+            _read_rows(source, footer, row_groups, physical.leaf(column), column, takers)
         return Reading(sketches, chunks, values, opened.bytes_read, opened.reads, physical.highest_id)
 
 
@@ -143,7 +148,7 @@ def _read_rows(
     column: Field,
     consumers: Sequence[RowConsumer],
 ) -> None:
-    """Hand a column's values to *consumers* with the rows they stand in; only decoding keeps those."""
+    """Pass a column's values to *consumers* with their rows, which only decoding keeps."""
     file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
     first = 0
     for number, group in enumerate(footer.row_groups):
@@ -152,8 +157,8 @@ def _read_rows(
                 if leaf is None:
                     values = pa.nulls(group.rows)
                 else:
-                    (found,) = read_leaves(file, number, [leaf])
-                    values = row_values(found, column.parts[1:])
+                    (column_data,) = read_leaves(file, number, [leaf])
+                    values = row_values(column_data, column.parts[1:])
                 for consumer in consumers:
                     consumer.add(values, first)
         first += group.rows
@@ -193,7 +198,7 @@ def _by_pages(source: Source, chunk: Chunk, plain: PlainValues, consumers: Seque
     try:
         read_chunk(source, chunk, take)
     except UnreadablePagesError:
-        return False  # what was added already is part of the column all the same
+        return False  # what was already added is part of the column anyway
     return True
 
 
@@ -201,8 +206,8 @@ def _by_arrow(
     source: Source, leaf: Leaf, row_group: int, column: Field, consumers: Sequence[ValueConsumer]
 ) -> None:
     file = pq.ParquetFile(pa.PythonFile(SourceFile(source), mode="r"))
-    (found,) = read_leaves(file, row_group, [leaf])
-    for array in found.chunks:
+    (column_data,) = read_leaves(file, row_group, [leaf])
+    for array in column_data.chunks:
         values = leaf_array(array, column.parts[1:])
         for consumer in consumers:
             add_arrow(consumer, column.type, values)

@@ -1,8 +1,7 @@
-"""What Spark can read of a table: it refuses those that have a column of some types."""
+"""What Spark can read of a table: it refuses tables with columns of some types."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Set
 
 import numpy as np
@@ -10,43 +9,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.collect.column_sets import is_group, member_ids
+from rookery.collect.column_sets import is_group
 from rookery.model import Field, Snapshot, counted
 from rookery.model.text import REPLACEMENT_IN_JSON
-from rookery.model.type_names import SKETCHED, base_type
-from rookery.tables.iceberg import IcebergTable
+from rookery.model.type_names import SKETCHED, base_type, member_ids
+from rookery.tables import Table
 
 _NOT_IN_SPARK = frozenset({"time", "timestamp_ns", "timestamptz_ns"})
 SPARK_READS = SKETCHED - _NOT_IN_SPARK
 _SPARK_KNOWS = SPARK_READS | {"variant", "unknown"}
-_SPATIAL = re.compile(r"(geometry|geography)\s*(\(.*\))?", re.ASCII)
 
 
-def java_knows(kind: str) -> bool:
-    """Whether Iceberg's Java library knows a type; it loads no table that has another in any schema.
-
-    >>> [java_knows(kind) for kind in ("fixed[16]", "variant", "geometry(srid:0)", "quaternion(3)")]
-    [True, True, True, False]
-    """
-    return base_type(kind) in SKETCHED | _SPARK_KNOWS or _SPATIAL.fullmatch(kind) is not None
-
-
-def not_loadable(table: IcebergTable) -> str | None:
-    """Say why Spark, or any engine in Java, cannot load a table; None if they can."""
-    found = min((kind for kind in table.types if not java_knows(kind)), default=None)
-    return None if found is None else f"Iceberg's Java library does not know the type {found}"
-
-
-def refused(table: IcebergTable, snapshot: Snapshot | None = None) -> str | None:
-    """Say why Spark refuses to read a table; None if it does not."""
+def refused(table: Table, snapshot: Snapshot | None = None) -> str | None:
+    """Return why Spark refuses to read a table; None if it does not."""
     fields = table.fields(snapshot)
-    found = next((field for field in fields if base_type(field.type) not in _SPARK_KNOWS), None)
-    if found is not None:
-        return f"Spark cannot read '{found.name}', a column of type {found.type}"
-    return not_loadable(table)
+    unknown = next((field for field in fields if base_type(field.type) not in _SPARK_KNOWS), None)
+    if unknown is not None:
+        return f"Spark cannot read '{unknown.name}', a column of type {unknown.type}"
+    return table.not_loadable
 
 
-def unreadable(table: IcebergTable, snapshot: Snapshot) -> frozenset[int]:
+def unreadable(table: Table, snapshot: Snapshot) -> frozenset[int]:
     """Return the ids of the leaf columns that must be left out so that Spark reads a table.
 
     A list or map is read as a whole: where Spark cannot read one leaf of it, it reads none.
@@ -54,7 +37,7 @@ def unreadable(table: IcebergTable, snapshot: Snapshot) -> frozenset[int]:
     fields = table.fields(snapshot)
     if refused(table, snapshot) is None:
         return frozenset()
-    if not_loadable(table):
+    if table.not_loadable:
         return frozenset(field.id for field in fields)
     alone = [field for field in fields if base_type(field.type) not in SPARK_READS]
     repeated = {field.parts[0] for field in fields if field.repeated}
@@ -62,22 +45,22 @@ def unreadable(table: IcebergTable, snapshot: Snapshot) -> frozenset[int]:
     return frozenset(field.id for field in fields if field in alone or field.parts[0] in whole)
 
 
-def readable_only(table: IcebergTable, snapshot: Snapshot) -> list[int] | None:
+def readable_only(table: Table, snapshot: Snapshot) -> list[int] | None:
     """Return the ids of the leaf columns that Spark can read, or None if it can read all."""
     skipped = unreadable(table, snapshot)
     return [field.id for field in table.fields(snapshot) if field.id not in skipped] if skipped else None
 
 
-def why_not_sketched(table: IcebergTable, field: Field) -> str:
-    """Say why a column has no statistics, and what its type does to those of the others."""
+def why_not_sketched(table: Table, field: Field) -> str:
+    """Return why a column has no statistics, and how its type affects those of others."""
     why = f"columns of type {field.type} are not analysed"
-    if java_knows(field.type):
+    if table.not_loadable is None:
         return why
-    return f"{why}; {not_loadable(table)}, so nothing is registered for other engines"
+    return f"{why}; {table.not_loadable}, so nothing is registered for other engines"
 
 
 def needs_engine(files: pa.Table) -> NDArray[np.bool_]:
-    """Say of each file whether only Iceberg's own reader understands it.
+    """Return for each file whether only Iceberg's own reader can read it.
 
     By its format, by its deletes, or by a partition whose text may not be that of the file.
     """
@@ -86,12 +69,12 @@ def needs_engine(files: pa.Table) -> NDArray[np.bool_]:
 
 
 def has_other_text(files: pa.Table) -> NDArray[np.bool_]:
-    """Say of each file whether its rows may have other text in Iceberg than the file has."""
+    """Return for each file whether its rows may have other text in Iceberg than the file has."""
     return _mask(pc.match_substring(files["partition"], REPLACEMENT_IN_JSON))
 
 
 def skipped_files(files: pa.Table, field: Field, skipped: Set[int]) -> NDArray[np.bool_]:
-    """Say in which files a column cannot be read, where Spark cannot read the columns *skipped*.
+    """Return in which files a column cannot be read, where Spark cannot read the columns *skipped*.
 
     Parquet is read here, ORC by Spark without such columns. Of an Avro file that has them it reads nothing.
     """
@@ -101,10 +84,10 @@ def skipped_files(files: pa.Table, field: Field, skipped: Set[int]) -> NDArray[n
     return avro | orc if _is_among(field, skipped) else avro
 
 
-def why_skipped(table: IcebergTable, field: Field, files: int, skipped: Set[int]) -> str:
-    """Say why a column is not covered in all files."""
+def why_skipped(table: Table, field: Field, files: int, skipped: Set[int]) -> str:
+    """Return why a column is not covered in all files."""
     count = f"{counted(files, 'file')} not covered"
-    if why := not_loadable(table):
+    if why := table.not_loadable:
         return f"Spark cannot read ORC and Avro files of this table, as {why}; {count}"
     if _is_among(field, skipped):
         return f"Spark cannot read this column of type {field.type} from ORC and Avro; {count}"
@@ -120,5 +103,5 @@ def _has_format(files: pa.Table, name: str) -> NDArray[np.bool_]:
     return _mask(pc.equal(files["format"], name))
 
 
-def _mask(found: pa.ChunkedArray) -> NDArray[np.bool_]:
-    return np.asarray(found.combine_chunks().to_numpy(zero_copy_only=False), bool)
+def _mask(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    return np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False), bool)

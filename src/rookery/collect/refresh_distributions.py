@@ -1,4 +1,4 @@
-"""Keeping row statistics current: new files merged in, everything anew where that no longer serves."""
+"""Refreshing distributions: new files are merged in; all is collected again where that is not enough."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ from rookery.collect.prepare import AnalyzePlan
 from rookery.collect.readable import readable_only
 from rookery.sidecar import DistributionHeader, Store
 from rookery.sidecar.live import live_files
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def refresh_rows(
-    spark: SparkSession, table: IcebergTable, store: Store, work: AnalyzePlan, wants: DistributionRequest
+    spark: SparkSession, table: Table, store: Store, work: AnalyzePlan, wants: DistributionRequest
 ) -> tuple[DistributionHeader | None, DistributionSketches, int]:
-    """Return the row statistics of the snapshot: what they describe, the sketches, and the rows read now."""
+    """Return the distributions of the snapshot: what they describe, the sketches, and the rows read now."""
     if not wants.fields:
         return None, DistributionSketches(), 0
     gone = _rows_gone(work)
     before = work.state.header.rows if work.state is not None else None
-    anew = work.state is None or not wants.are_in(work.state)
+    from_scratch = work.state is None or not wants.are_collected_in(work.state)
     if before is not None and before.rows_gone + gone > STALE_SHARE * max(before.rows_seen, 1):
-        anew = True
-    files = _all_files(table, work) if anew else _new_files(work)
+        from_scratch = True
+    files = _all_files(table, work) if from_scratch else _new_files(work)
     only = readable_only(table, work.snapshot)
-    found = collect_rows(spark, table.name, work.snapshot.id, files, wants, store.io_properties, only)
-    if anew or work.state is None or before is None:
-        return _index(wants, found.rows, 0), found, found.rows
+    collected = collect_rows(spark, table, work.snapshot.id, files, wants, store.io_properties, only)
+    if from_scratch or work.state is None or before is None:
+        return _index(wants, collected.rows, 0), collected, collected.rows
     known = DistributionSketches(dict(work.state.quantiles), dict(work.state.frequent), before.rows_seen)
-    merged = known.merge(found)
-    return _index(wants, merged.rows, before.rows_gone + gone), merged, found.rows
+    merged = known.merge(collected)
+    return _index(wants, merged.rows, before.rows_gone + gone), merged, collected.rows
 
 
-def _index(wants: DistributionRequest, seen: int, gone: int) -> DistributionHeader:
+def _index(wants: DistributionRequest, rows_seen: int, rows_gone: int) -> DistributionHeader:
     return DistributionHeader(
         tuple(column.id for column in wants.histogram),
         tuple(column.id for column in wants.top_k),
         wants.sample,
-        seen,
-        gone,
+        rows_seen,
+        rows_gone,
     )
 
 
 def _rows_gone(work: AnalyzePlan) -> int:
-    """The rows of the state's files that have left the table."""
+    """The rows of the state's files that were removed from the table."""
     if work.state is None or not work.live.removed:
         return 0
     stays = np.zeros(work.state.files.num_rows, bool)
     stays[work.live.carried] = True
-    gone = work.state.files.filter(pa.array(~stays))
-    # A file that is in two segments has gone but once.
-    first = np.unique(np.array(gone["key"].to_pylist(), "S16"), return_index=True)[1]
-    return int(pc.sum(gone["rows"].take(pa.array(first))).as_py() or 0)
+    removed = work.state.files.filter(pa.array(~stays))
+    # A file that is in two segments counts once.
+    first = np.unique(np.array(removed["key"].to_pylist(), "S16"), return_index=True)[1]
+    return int(pc.sum(removed["rows"].take(pa.array(first))).as_py() or 0)
 
 
-def _all_files(table: IcebergTable, work: AnalyzePlan) -> pa.Table:
+def _all_files(table: Table, work: AnalyzePlan) -> pa.Table:
     if work.live.decoded_all:
         return work.live.decoded
     return live_files(table, work.snapshot, None, decode_all=True).decoded

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from rookery.collect.part_files import read_part_file, write_part_file
 from rookery.collect.plan import IndexColumn, Task
 from rookery.collect.progress import Progress, silent, watched
 from rookery.collect.pyworkers import forget_jars, on_spark
@@ -32,29 +33,31 @@ _ARROW = pa.schema(
         ("payload", pa.binary()),
     ]
 )
-_COSTS, _THETA, _INDEX = "costs", "theta", "index"
+_COSTS, _THETA, _INDEX, _INDEX_FILE = "costs", "theta", "index", "index file"
 _NEEDS_ENGINE, _HIGHEST_ID = "needs_engine", "highest_id"
 _BATCH_BYTES = 32 << 20
+_Sent: TypeAlias = tuple[str, int, int, bytes]  # kind, number, part and payload
 
 
 def run(
     spark: SparkSession | None,
     tasks: Sequence[Task],
     io_properties: Mapping[str, str],
+    folder: str,
     progress: Progress = silent,
 ) -> Iterator[Partial]:
-    """Yield what the tasks find, merged to one partial a group."""
+    """Yield the results of tasks, merged to one partial per group; *folder* is where files may be put."""
     size = sum(file.size for task in tasks for file in task.files)
     if spark is None or len(tasks) == 1 or size <= LOCAL_BYTES:
-        found = _run_here(tasks, io_properties, progress)
+        results = _run_here(tasks, io_properties, progress)
     else:
-        found = _run_on_spark(spark, tasks, io_properties, progress)
-    for _, partials in groupby(found, attrgetter("group")):  # tasks come in the order of their groups
+        results = _run_on_spark(spark, tasks, io_properties, folder, progress)
+    for _, partials in groupby(results, attrgetter("group")):  # tasks are in the order of their groups
         yield merge(list(partials))
 
 
 def merge(partials: Sequence[Partial]) -> Partial:
-    """Join what several tasks found of one group."""
+    """Merge the results of several tasks of one group."""
     if len(partials) == 1:
         return partials[0]
     fields = dict.fromkeys(number for partial in partials for number in partial.thetas)
@@ -84,21 +87,25 @@ def _run_here(
 
 
 def _run_on_spark(
-    spark: SparkSession, tasks: Sequence[Task], io_properties: Mapping[str, str], progress: Progress
+    spark: SparkSession,
+    tasks: Sequence[Task],
+    io_properties: Mapping[str, str],
+    folder: str,
+    progress: Progress,
 ) -> Iterator[Partial]:
-    read = _mapper(tuple(tasks), io_properties)
+    read = _mapper(tuple(tasks), io_properties, folder)
     indexes = {task.group: task.indexes for task in tasks}
     groups = len(indexes)
     with watched(spark, tasks, progress), on_spark(spark):
         frame = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, _SCHEMA)
         if groups == 1:
-            # Arrow brings filters of many megabytes in half the time that rows take.
+            # Arrow transfers large values in half the time of rows.
             rows = (_Row(*row) for batch in frame.toArrow().to_batches() for row in _cells(batch))
-            yield from _partials(rows, indexes)
+            yield from _partials(rows, indexes, io_properties)
         else:
-            # One partition at a time comes to the driver, which so never holds more than a few groups.
+            # The driver fetches one partition at a time, so it never holds more than a few groups.
             frame = frame.repartition(groups, "group").sortWithinPartitions("group")
-            yield from _partials(frame.toLocalIterator(), indexes)
+            yield from _partials(frame.toLocalIterator(), indexes, io_properties)
 
 
 class _Row(NamedTuple):
@@ -112,16 +119,34 @@ class _Row(NamedTuple):
 
 
 def _cells(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    *told, payloads = batch.columns
+    *keys, payloads = batch.columns
     return zip(
-        *(column.to_pylist() for column in told), (value.as_buffer() for value in payloads), strict=True
+        *(column.to_pylist() for column in keys), (value.as_buffer() for value in payloads), strict=True
     )
 
 
-def _partials(rows: Iterable[Row | _Row], indexes: Mapping[int, Sequence[IndexColumn]]) -> Iterator[Partial]:
-    """Put together what tasks sent of each group; rows of a group come one behind the other."""
-    for group, found in groupby(rows, attrgetter("group")):
-        yield merge([_partial(group, row, indexes[group]) for row in found])
+def _partials(
+    rows: Iterable[Row | _Row],
+    indexes: Mapping[int, Sequence[IndexColumn]],
+    io_properties: Mapping[str, str],
+) -> Iterator[Partial]:
+    """Merge what tasks sent of each group; rows of a group are consecutive."""
+    for group, sent in groupby(rows, attrgetter("group")):
+        yield merge([part for row in sent for part in _parts(group, row, indexes[group], io_properties)])
+
+
+def _parts(
+    group: int, row: Row | _Row, indexes: Sequence[IndexColumn], io_properties: Mapping[str, str]
+) -> Iterator[Partial]:
+    if row.kind == _INDEX_FILE:
+        for number, within, payload in read_part_file(bytes(row.payload), io_properties):
+            yield _index_part(group, indexes[number], within, payload)
+    else:
+        yield _partial(group, row, indexes)
+
+
+def _index_part(group: int, wanted: IndexColumn, within: int, payload: bytes | memoryview) -> Partial:
+    return Partial(group, {}, Costs(), (), {wanted: wanted.kind.decode(within, payload)})
 
 
 def _partial(group: int, row: Row | _Row, indexes: Sequence[IndexColumn]) -> Partial:
@@ -132,26 +157,32 @@ def _partial(group: int, row: Row | _Row, indexes: Sequence[IndexColumn]) -> Par
         return Partial(group, {}, Costs.of(stated), needs_engine, highest_id=highest_id)
     if row.kind == _THETA:
         return Partial(group, {row.number: InvertedTheta.decode(payload)}, Costs())
-    wanted = indexes[row.number]
-    return Partial(group, {}, Costs(), (), {wanted: wanted.kind.decode(row.part, payload)})
+    return _index_part(group, indexes[row.number], row.part, payload)
 
 
-def _rows(partial: Partial) -> Iterator[tuple[str, int, int, bytes]]:
+def _rows(partial: Partial, folder: str, io_properties: Mapping[str, str]) -> Iterator[_Sent]:
     stated = {_NEEDS_ENGINE: partial.needs_engine, _HIGHEST_ID: partial.highest_id}
     costs = json.dumps(partial.costs.as_dict() | stated)
     yield _COSTS, 0, 0, costs.encode()
     for number, theta in partial.thetas.items():
         yield _THETA, number, 0, theta.encode()
-    for number, (wanted, part) in enumerate(partial.indexes.items()):
-        for within, payload in wanted.kind.encode(part):
-            yield _INDEX, number, within, payload
+    indexes = [
+        (number, within, payload)
+        for number, (wanted, part) in enumerate(partial.indexes.items())
+        for within, payload in wanted.kind.encode(part)
+    ]
+    file = write_part_file(indexes, folder, io_properties)
+    if file is not None:
+        yield _INDEX_FILE, 0, 0, file.encode()
+    else:
+        yield from ((_INDEX, number, within, bytes(payload)) for number, within, payload in indexes)
 
 
-def _batches(partial: Partial) -> Iterator[pa.RecordBatch]:
-    """What a task found, in batches of bounded size."""
-    rows: list[tuple[str, int, int, bytes]] = []
+def _batches(partial: Partial, folder: str, io_properties: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """The results of a task, in batches of bounded size."""
+    rows: list[_Sent] = []
     held = 0
-    for row in _rows(partial):
+    for row in _rows(partial, folder, io_properties):
         rows.append(row)
         held += len(row[3])
         if held > _BATCH_BYTES:
@@ -161,18 +192,18 @@ def _batches(partial: Partial) -> Iterator[pa.RecordBatch]:
         yield _batch(partial.group, rows)
 
 
-def _batch(group: int, rows: Sequence[tuple[str, int, int, bytes]]) -> pa.RecordBatch:
+def _batch(group: int, rows: Sequence[_Sent]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     return pa.record_batch([[group] * len(rows), *columns], schema=_ARROW)
 
 
 def _mapper(
-    tasks: tuple[Task, ...], io_properties: Mapping[str, str]
+    tasks: tuple[Task, ...], io_properties: Mapping[str, str], folder: str
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _batches(run_task(tasks[number], io_properties))
+                yield from _batches(run_task(tasks[number], io_properties), folder, io_properties)
 
     return read

@@ -20,7 +20,7 @@ from rookery.sidecar import Contents, SegmentEntry, Store, ZoneMap, write_segmen
 from rookery.sidecar.checksums import footer_checksum
 from rookery.sidecar.state import NO_COLUMN_IS_YOUNGER
 from rookery.sketch import ThetaSketch
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A segment that was written: its entry for the state, and what it says of the table as a whole."""
+    """A segment that was written: its entry for the state, and its contribution to the table as a whole."""
 
     entry: SegmentEntry
     sketches: Mapping[int, ThetaSketch]
@@ -36,29 +36,31 @@ class Written:
 
 
 def write_groups(
-    spark: SparkSession, table: IcebergTable, store: Store, work: AnalyzePlan, progress: Progress
+    spark: SparkSession, table: Table, store: Store, work: AnalyzePlan, progress: Progress
 ) -> list[Written]:
-    """Read the groups; of each, only what concerns the whole table is held on to."""
+    """Read the groups; of each, only what concerns the whole table is kept."""
     planned = {group.number: np.flatnonzero(needs_engine(group.files)).tolist() for group in work.groups}
-    tasks = plan.tasks(work.groups, spark.sparkContext.defaultParallelism, skip=planned)
+    cores = spark.sparkContext.defaultParallelism
+    tasks = plan.tasks(work.groups, cores, planned, table.column_mapping)
     shared = {(task.group, file.ordinal) for task in tasks for file in task.files if file.parts > 1}
     written: dict[int, Written] = {}
 
-    def finish(group: plan.Group, found: Partial | None) -> None:
-        by_engine = sorted({*planned[group.number], *(found.needs_engine if found is not None else ())})
-        parts = [found] if found is not None else []
+    def finish(group: plan.Group, partial: Partial | None) -> None:
+        by_engine = sorted({*planned[group.number], *(partial.needs_engine if partial is not None else ())})
+        parts = [partial] if partial is not None else []
         if by_engine and group.fields:
             parts += _by_engine(spark, table, store, work, group, by_engine)
         whole = merge(parts) if parts else Partial(group.number, {}, Costs())
-        # Whether files that were not understood here have field ids is not known: a column to come may be in
+        # Whether files that were not understood here have field ids is not known: a later column may be in
         # them by its name.
         understood = bool(parts) and not by_engine
-        last_id = max(table.table.metadata.last_column_id, whole.highest_id)
+        last_id = max(table.last_column_id, whole.highest_id)
         last_id = last_id if understood else NO_COLUMN_IS_YOUNGER
         in_parts = {ordinal for number, ordinal in shared if number == group.number}
         written[group.number] = _write(store, work, group, whole, in_parts, last_id)
 
-    for partial in run(spark, tasks, store.io_properties, progress):
+    store.make_folder()
+    for partial in run(spark, tasks, store.io_properties, store.location, progress):
         finish(work.groups[partial.group], partial)
     for group in work.groups:
         if group.number not in written:
@@ -68,18 +70,18 @@ def write_groups(
 
 def _by_engine(
     spark: SparkSession,
-    table: IcebergTable,
+    table: Table,
     store: Store,
     work: AnalyzePlan,
     group: plan.Group,
     ordinals: Sequence[int],
 ) -> list[Partial]:
-    """Read files by Iceberg's own reader, or Parquet by ours if the table has a type that Spark refuses."""
+    """Read files by Iceberg's own reader, or Parquet by Rookery's if Spark refuses a type of the table."""
     formats = group.files["format"].to_pylist()
     refuses = refused(table, work.snapshot) is not None
-    ours = [ordinal for ordinal in ordinals if refuses and formats[ordinal] == "parquet"]
+    own = [ordinal for ordinal in ordinals if refuses and formats[ordinal] == "parquet"]
     others = [ordinal for ordinal in ordinals if not (refuses and formats[ordinal] == "parquet")]
-    parts = [run_own(spark, table, store, work.snapshot, group, ours)] if ours else []
+    parts = [run_own(spark, table, store, work.snapshot, group, own)] if own else []
     return parts + ([run_engine(spark, table, work.snapshot, group, others)] if others else [])
 
 

@@ -1,4 +1,4 @@
-"""What the state and the zone maps say of each column, for the whole table or for some of its partitions."""
+"""Summaries of each column from the state and the zone maps, for a table or some of its partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.collect.choose import declared_groups
+from rookery.collect.choose import collected_groups
 from rookery.collect.column_sets import is_group
 from rookery.collect.extremes import NO_VALUE, ColumnBounds, Extreme
 from rookery.model import Certainty, Estimate, Field, Snapshot
@@ -20,8 +20,7 @@ from rookery.model.type_names import SKETCHED, base_type
 from rookery.sidecar import State, Store, ZoneMap
 from rookery.sidecar.live import Live, live_files
 from rookery.sketch import ThetaSketch, union
-from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable
-from rookery.tables.iceberg.files import IDENTITY, identities
+from rookery.tables import FILE_SCHEMA, IDENTITY, Table, identities
 
 FileTest = Callable[[pa.Table], NDArray[np.bool_]]
 """Which of these files (rows of a zone map) count."""
@@ -53,7 +52,7 @@ class TableSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Files whose zone map is at hand, and what their segment knows of distinct values."""
+    """Files whose zone map is available, and their segment's distinct values."""
 
     zone_map: ZoneMap
     sketches: Mapping[int, ThetaSketch]
@@ -63,13 +62,13 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """All that is at hand of the files that count."""
+    """All that is available of the files that count."""
 
     parts: Sequence[_Part]
     zone_map: ZoneMap  # each file once
     origins: NDArray[np.int64]  # the part that each file comes from
-    whole: Mapping[int, ThetaSketch] | None  # of all described files, if these are just those of the state
-    last: Mapping[int, ThetaSketch] | None  # of the files that the state has described, gone or not
+    whole: Mapping[int, ThetaSketch] | None  # of all described files, if these are exactly those of the state
+    last: Mapping[int, ThetaSketch] | None  # of the files that the state has described, removed or not
 
     @property
     def rows(self) -> int:
@@ -82,17 +81,17 @@ class Known:
         return int(pc.sum(pc.not_equal(self.zone_map.files["deletes"].fill_null(""), "")).as_py() or 0)
 
     def bounds(self, column: Field) -> ColumnBounds:
-        """Return what manifests say of a column."""
+        """Return what manifests state of a column."""
         lacking = [number for number, part in enumerate(self.parts) if column.id in part.absent]
         return ColumnBounds(column, self.zone_map, np.isin(self.origins, lacking))
 
 
 def summarize(
-    table: IcebergTable, store: Store, snapshot: Snapshot, state: State | None, wanted: FileTest | None = None
+    table: Table, store: Store, snapshot: Snapshot, state: State | None, wanted: FileTest | None = None
 ) -> TableSummary:
-    """Sum up a snapshot from *state* and the manifests that it has not seen; no data is read."""
+    """Sum up a snapshot from *state* and the manifests that it does not know; no data is read."""
     live = live_files(table, snapshot, state, decode_all=False)
-    groups = declared_groups(state, table.fields(snapshot)) if state is not None else []
+    groups = collected_groups(state, table.fields(snapshot)) if state is not None else []
     parts = _parts(store, state, live, wanted, (*table.fields(snapshot), *groups))
     zone_map = ZoneMap.concat([part.zone_map for part in parts])
     # A file that is in two segments, for different columns, is counted once.
@@ -145,7 +144,7 @@ def _rows_of(parts: Sequence[_Part]) -> int:
 
 
 def first_of_each(names: pa.Array) -> NDArray[np.bool_]:
-    """Return where each file, by its identity, occurs for the first time: one may lie in two segments."""
+    """Return where each file, by its identity, occurs for the first time: one may be in two segments."""
     codes = names.dictionary_encode().indices.to_numpy() if len(names) else np.empty(0, np.int64)
     first = np.zeros(len(codes), bool)
     first[np.unique(codes, return_index=True)[1]] = True
@@ -153,7 +152,7 @@ def first_of_each(names: pa.Array) -> NDArray[np.bool_]:
 
 
 def _column(known: Known, column: Field) -> ColumnSummary:
-    if is_group(column):  # of which metadata knows nothing
+    if is_group(column):  # which metadata does not describe
         return ColumnSummary(column, *_distinct(known, column, known.rows)[1:])
     bounds = known.bounds(column)
     if base_type(column.type) not in SKETCHED:
@@ -167,7 +166,7 @@ def _column(known: Known, column: Field) -> ColumnSummary:
 
 
 def _not_analysed(column: Field, bounds: ColumnBounds) -> ColumnSummary:
-    """What is known of a column whose values mean nothing here: how many are null, and what they take."""
+    """The summary of a column of an unsupported type: how many values are null, and their bytes."""
     nulls, why = bounds.nulls()
     unknown = dict.fromkeys(("ndv", "min", "max"), f"columns of type {column.type} are not analysed")
     unknown |= {} if why is None else {"nulls": why}
@@ -191,15 +190,15 @@ def _distinct(
     coverage = covered / rows if rows else 1.0
     if covered >= rows:
         return sketch, None if sketch is None else at_most(sketch.estimate(), limit), coverage
-    if sketch is None or not len(sketch.hashes):  # nothing is left of what was known, or nothing was
+    if sketch is None or not len(sketch.hashes):  # nothing is known, or nothing is left of it
         return sketch, _last_known(known, column, limit), coverage
-    found = sketch.estimate()
-    high = math.inf if column.repeated else found.high + rows - covered
-    return sketch, at_most(Estimate(found.value, found.low, high, Certainty.SKETCHED), limit), coverage
+    estimate = sketch.estimate()
+    high = math.inf if column.repeated else estimate.high + rows - covered
+    return sketch, at_most(Estimate(estimate.value, estimate.low, high, Certainty.SKETCHED), limit), coverage
 
 
 def _last_known(known: Known, column: Field, limit: float) -> Estimate | None:
-    """The number of distinct values of files that are gone, which says something of those in their place."""
+    """The number of distinct values of removed files, as an indication for those that replaced them."""
     last = known.last.get(column.id) if known.last is not None else None
     if last is None or not len(last.hashes):
         return None
@@ -207,7 +206,7 @@ def _last_known(known: Known, column: Field, limit: float) -> Estimate | None:
 
 
 def at_most(estimate: Estimate, limit: float) -> Estimate:
-    """Return an estimate as a whole number, as it is registered, that is not above what there can be.
+    """Return an estimate as a whole number, as it is registered, limited to what is possible.
 
     >>> at_most(Estimate(10.9, 8.2, 12.9, Certainty.SKETCHED), 11.0)
     Estimate(value=10, low=8.2, high=11.0, kind=<Certainty.SKETCHED: 'sketched'>)

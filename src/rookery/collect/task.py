@@ -1,4 +1,4 @@
-"""What one process does: read its files, and merge what they say as it goes. Runs on executors or here."""
+"""What one process does: read its files, and merge their results on the way. Runs on executors or here."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Costs:
     reads: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the costs as JSON can hold them."""
+        """Return the costs as values for JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def of(cls, stated: Mapping[str, Any]) -> Costs:
-        """Read what `as_dict` gives."""
+        """Parse the result of `as_dict`."""
         return cls(**{**stated, "chunks": Counter(stated["chunks"])})
 
     def __add__(self, other: Costs) -> Costs:
@@ -45,7 +45,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """What a task found: the inverted theta of each column over the task's files."""
+    """The results of a task: the inverted theta of each column over the task's files."""
 
     group: int
     thetas: Mapping[int, InvertedTheta]
@@ -56,7 +56,7 @@ class Partial:
 
 
 def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
-    """Read a task's files. θ falls as they are read, so later files keep ever less."""
+    """Read a task's files. θ falls as they are read, so later files keep less and less."""
     thetas = {column.id: InvertedThetaBuilder(task.group_size) for column in task.fields}
     indexes = IndexBuilders(task)
     costs = Costs()
@@ -77,6 +77,7 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
                 file.parts,
                 consumers,
                 file.rows,
+                file.mapping,
             )
         except NeedsEngineError:
             if not file.only_indexes:
@@ -88,5 +89,5 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
         indexes.end(file)
         counted = int(file.part == 0 and not file.only_indexes)
         costs += Costs(counted, reading.chunks, reading.values, reading.bytes_read, reading.reads)
-    found = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(task.group, found, costs, tuple(needs_engine), indexes.results(), highest_id)
+    sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
+    return Partial(task.group, sketches, costs, tuple(needs_engine), indexes.results(), highest_id)

@@ -1,9 +1,9 @@
-"""Merging segments that have piled up, or are mostly dead; no data file is read for it.
+"""Merging segments that are many, or have few live files; no data file is read.
 
 Segments are sorted into tiers by the number of their live files, each tier eight times the one before. Eight
 of a tier, for the same columns, become one of the next; so a refresh seldom merges, and segments stay few.
 
-A segment with an index of a kind that is not known here is left as it is: the index could not go along, and
+A segment with an index of a kind that is not known here is left as it is: the index could not be merged, and
 the version that built it would have to read the files again. There are never many: this version writes none.
 """
 
@@ -30,7 +30,7 @@ from rookery.sketch import MAX_FILES, InvertedTheta
 FAN = 8
 MAX_SIZE = 512 << 20  # bytes of segments that become one; they are in memory meanwhile
 _MOSTLY_DEAD = 0.5
-_WORTH_SHRINKING = 64  # files; a small segment that is mostly dead costs nothing
+_WORTH_SHRINKING = 64  # files; a small segment with few live files is cheap
 
 
 def choose_merges(entries: Sequence[SegmentEntry], live: Sequence[int]) -> list[list[int]]:
@@ -83,19 +83,19 @@ def merge_tiers(store: Store, state: State) -> State:
         entry = _merge(store, state, [(entries[number], masks[number]) for number in batch])
         offset = 0
         for number in batch:
-            mine = segment == number
+            in_segment = segment == number
             places = np.cumsum(masks[number]) - 1 + offset
-            ordinal[mine] = places[ordinal[mine]]
-            segment[mine] = len(entries)
+            ordinal[in_segment] = places[ordinal[in_segment]]
+            segment[in_segment] = len(entries)
             offset += int(masks[number].sum())
         entries.append(entry)
     return _renumbered(state, entries, {n for batch in merges for n in batch}, segment, ordinal)
 
 
 def _fits(state: State, batch: Sequence[int]) -> bool:
-    """Whether each index of a batch, of whose segments all have the same, can hold the rows of all."""
-    mine = np.isin(state.files["segment"].to_numpy(), batch)
-    rows = state.files["rows"].to_numpy()[mine]
+    """Whether each index of a batch, whose segments all have the same indexes, can hold the rows of all."""
+    in_batch = np.isin(state.files["segment"].to_numpy(), batch)
+    rows = state.files["rows"].to_numpy()[in_batch]
     kinds = (KINDS.get(index.kind) for index in state.header.segments[batch[0]].indexes)
     return all(kind is not None and kind.fits(rows) for kind in kinds)
 
@@ -103,7 +103,7 @@ def _fits(state: State, batch: Sequence[int]) -> bool:
 def _merge(
     store: Store, state: State, parts: Sequence[tuple[SegmentEntry, NDArray[np.bool_]]]
 ) -> SegmentEntry:
-    """Write the one segment that several become; only their live files go along."""
+    """Merge several segments into one; only their live files are kept."""
     thetas: defaultdict[int, list[InvertedTheta]] = defaultdict(list)
     first = parts[0][0]
     counts = [int(mask.sum()) for _, mask in parts]
@@ -123,7 +123,7 @@ def _merge(
                 thetas[field_id].append(theta.moved(one.kept, one.offset, total))
         contents = Contents(
             ZoneMap.concat(zone_maps),
-            {field_id: InvertedTheta.merge(found) for field_id, found in thetas.items()},
+            {field_id: InvertedTheta.merge(parts) for field_id, parts in thetas.items()},
         )
         written = write_segment(
             store.segment_path(),
@@ -151,11 +151,11 @@ def _merge(
 def _renumbered(
     state: State,
     entries: Sequence[SegmentEntry],
-    gone: set[int],
+    merged: set[int],
     segment: NDArray[np.int32],
     ordinal: NDArray[np.int16],
 ) -> State:
-    kept = [number for number in range(len(entries)) if number not in gone]
+    kept = [number for number in range(len(entries)) if number not in merged]
     numbers = np.full(len(entries), -1, np.int32)
     numbers[kept] = np.arange(len(kept), dtype=np.int32)
     files = state.files.set_column(1, FILES_SCHEMA.field("segment"), pa.array(numbers[segment]))

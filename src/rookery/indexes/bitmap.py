@@ -66,13 +66,13 @@ class BitmapKind(IndexKind[BitmapIndex]):
         """Return a builder of bitmaps for the rows of all files."""
         return _Builder(BitmapBuilder(index.type, rows))
 
-    def encode(self, part: BitmapIndex) -> Iterator[tuple[int, bytes]]:
+    def encode(self, part: BitmapIndex) -> Iterator[tuple[int, bytes | memoryview]]:
         """Yield the bitmaps of all files in one row."""
         yield 0, part.encode()
 
-    def decode(self, number: int, payload: bytes) -> BitmapIndex:
+    def decode(self, number: int, payload: bytes | memoryview) -> BitmapIndex:
         """Read that row."""
-        return BitmapIndex.decode(payload)
+        return BitmapIndex.decode(bytes(payload))
 
     def merge(self, parts: Sequence[BitmapIndex]) -> BitmapIndex:
         """Join bitmaps; of a file in several parts, each knows some rows."""
@@ -89,30 +89,30 @@ class BitmapKind(IndexKind[BitmapIndex]):
     def merge_segments(
         self, index: Index, inputs: Sequence[MergeInput], rows: NDArray[np.int64]
     ) -> Iterable[IndexBlob]:
-        """Return the bitmaps of the files that go along, moved to where their rows are now."""
+        """Return the bitmaps of the files that are kept, moved to their new rows."""
         starts = bases(rows)
-        found = [(part, whole_index(part.segment, index.field_id)) for part in inputs]
-        moved = [one.moved(part.kept, part.offset, starts) for part, one in found if one is not None]
+        parts = [(part, whole_index(part.segment, index.field_id)) for part in inputs]
+        moved = [one.moved(part.kept, part.offset, starts) for part, one in parts if one is not None]
         return _blobs(index, BitmapIndex.merge(moved)) if moved else ()
 
     def prune(self, view: PruningView) -> tuple[NDArray[np.bool_], str]:
-        """Leave out files in which no row has the values asked for, and note the rows that do."""
+        """Leave out files in which no row has the wanted values, and note the rows that do."""
         files, state = view.files, view.files.state
         keep = np.ones(len(files), bool)
         if state is None:
             return keep, "the table was never analysed"
         indexes = _built(files, view.predicate)
         if not indexes:
-            asked = {leaf.field.id for leaf in leaves_of(view.predicate)}
+            wanted = {leaf.field.id for leaf in leaves_of(view.predicate)}
             known = {index.field_id for index in state.header.indexes if index.kind == self.name}
-            return keep, "not built yet" if known & asked else f"no {self.name} index on these columns"
+            return keep, "not built yet" if known & wanted else f"no {self.name} index on these columns"
         notes: list[str] = []
         for place in files.places:
             if not view.keep[place.numbers].any():
                 continue
             try:
                 rows = matching_rows(files, place, indexes, view.predicate)
-            except Exception as error:  # noqa: BLE001  # of one segment: the others still serve
+            except Exception as error:  # noqa: BLE001  # of one segment: the others are still used
                 notes.append(f"a segment could not be used: {error}")
                 continue
             if rows is not None:
@@ -132,11 +132,11 @@ class _Builder:
         self._bitmaps = bitmaps
 
     def begin(self, ordinal: int, rows: int) -> RowConsumer:
-        """Return what takes the file's rows."""
+        """Return the consumer of the file's rows."""
         return RowConsumer(lambda values, first: self._bitmaps.add(values, first, ordinal))
 
     def end(self, ordinal: int, *, whole: bool) -> None:
-        """Say that the file is covered, or this part of it."""
+        """Mark the file, or this part of it, as covered."""
         self._bitmaps.cover(ordinal)
 
     def result(self) -> BitmapIndex:
@@ -148,8 +148,8 @@ def _containers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.maximum(-(-rows // CONTAINER), 1)
 
 
-def _blobs(index: Index, found: BitmapIndex) -> Iterator[IndexBlob]:
-    payload = found.encode()
+def _blobs(index: Index, bitmaps: BitmapIndex) -> Iterator[IndexBlob]:
+    payload = bitmaps.encode()
     yield IndexBlob(BITMAP_V1, index.field_id, payload, BitmapDirectory.head_size(payload))
 
 
@@ -161,7 +161,7 @@ def whole_index(segment: Segment, field_id: int) -> BitmapIndex | None:
 
 
 def directory_of(segment: Segment, field_id: int) -> BitmapDirectory | None:
-    """Return what a column's bitmap index has, without its bitmaps."""
+    """Return the directory of a column's bitmap index, without its bitmaps."""
     for _, directory in segment.heads(BITMAP_V1, field_id, BitmapDirectory.decode):
         return directory
     return None
@@ -191,13 +191,13 @@ def _built(files: FilesView, predicate: Predicate) -> dict[int, Index]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BitmapRows:
-    """The rows of a segment's group that may match, as far as its bitmaps can tell."""
+    """The rows of a segment's group that may match, by its bitmaps."""
 
     rows: BitMap  # positions in the group
     bases: NDArray[np.uint32]  # where each file begins
     covered: NDArray[np.bool_]  # the files of which this is so
     counts: NDArray[np.int64]  # of positions in each file
-    undecided: Predicate  # what must be true besides, for these rows to match
+    undecided: Predicate  # what must also be true for these rows to match
 
     def of_file(self, ordinal: int) -> NDArray[np.int64]:
         """Return the rows of one file."""
@@ -210,12 +210,12 @@ class BitmapRows:
 def matching_rows(
     files: FilesView, place: SegmentPosition, indexes: Mapping[int, Index], predicate: Predicate
 ) -> BitmapRows | None:
-    """Return the rows of a segment's files that may match; None if its bitmaps say nothing."""
+    """Return the rows of a segment's files that may match; None if its bitmaps cannot decide."""
     assert files.state is not None
     built = files.state.header.segments[place.segment].indexes
-    mine = {number: index for number, index in indexes.items() if index in built}
+    built_here = {number: index for number, index in indexes.items() if index in built}
     segment = files.segment(place.segment)
-    directories = {number: directory_of(segment, number) for number in mine}
+    directories = {number: directory_of(segment, number) for number in built_here}
     usable = {number: directory for number, directory in directories.items() if directory is not None}
     if not usable:
         return None
@@ -245,13 +245,13 @@ def _rows(
 ) -> BitMap | None:
     """The rows that may match; None where any may."""
     if isinstance(predicate, And):
-        found = [_rows(part, segment, directories) for part in predicate.parts]
-        known = [rows for rows in found if rows is not None]
+        rows_of_parts = [_rows(part, segment, directories) for part in predicate.parts]
+        known = [rows for rows in rows_of_parts if rows is not None]
         return reduce(BitMap.__and__, known) if known else None
     if isinstance(predicate, Or):
-        found = [_rows(part, segment, directories) for part in predicate.parts]
-        known = [rows for rows in found if rows is not None]
-        return reduce(BitMap.__or__, known) if len(known) == len(found) else None
+        rows_of_parts = [_rows(part, segment, directories) for part in predicate.parts]
+        known = [rows for rows in rows_of_parts if rows is not None]
+        return reduce(BitMap.__or__, known) if len(known) == len(rows_of_parts) else None
     if not isinstance(predicate, Leaf) or predicate.field.id not in directories:
         return None
     directory = directories[predicate.field.id]
@@ -261,7 +261,7 @@ def _rows(
 
 
 def true_entries(leaf: Leaf, directory: BitmapDirectory) -> list[int]:
-    """Return the entries of a directory of whose value, or of null, a leaf is true."""
+    """Return the entries of a directory for whose value, or for null, a leaf is true."""
     kind = leaf.field.type
     values = from_bytes(kind, pa.array(directory.values, pa.binary()))
     entries = np.flatnonzero(true_values(leaf, values)).tolist()

@@ -1,4 +1,4 @@
-"""The Bloom index: a filter a file; a few kilobytes of each segment tell which files may hold a value."""
+"""The Bloom index: a filter per file; a few kilobytes of each segment show which files may have a value."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class BloomKind(IndexKind[Filters]):
         """Return a builder of one filter a file."""
         return _Builder(index)
 
-    def encode(self, part: Filters) -> Iterator[tuple[int, bytes]]:
+    def encode(self, part: Filters) -> Iterator[tuple[int, bytes | memoryview]]:
         """Yield a filter a row."""
-        for ordinal, found in part.items():
-            yield ordinal, found.to_bytes()
+        for ordinal, filter_ in part.items():
+            yield ordinal, filter_.buffer()
 
-    def decode(self, number: int, payload: bytes) -> Filters:
+    def decode(self, number: int, payload: bytes | memoryview) -> Filters:
         """Read one filter."""
         return {number: BloomFilter.from_bytes(payload)}
 
@@ -58,23 +58,23 @@ class BloomKind(IndexKind[Filters]):
         """Join filters; those of one file are of one size until it is whole."""
         joined: Filters = {}
         for part in parts:
-            for ordinal, found in part.items():
+            for ordinal, filter_ in part.items():
                 before = joined.get(ordinal)
-                joined[ordinal] = found if before is None else before.union(found)
+                joined[ordinal] = filter_ if before is None else before.union(filter_)
         return joined
 
     def blobs(self, index: Index, part: Filters, files: int, shared: Set[int]) -> Iterable[IndexBlob]:
         """Return a matrix for each number of blocks; files that were shared are folded only now."""
         fitted = {
-            ordinal: found.fitted(index.fpp) if ordinal in shared else found
-            for ordinal, found in part.items()
+            ordinal: filter_.fitted(index.fpp) if ordinal in shared else filter_
+            for ordinal, filter_ in part.items()
         }
         return _blobs(index, BloomMatrix.of(fitted, files, index.fpp))
 
     def merge_segments(
         self, index: Index, inputs: Sequence[MergeInput], rows: NDArray[np.int64]
     ) -> Iterable[IndexBlob]:
-        """Return the filters of the files that go along, side by side."""
+        """Return the filters of the files that are kept, side by side."""
         moved = (
             matrix.moved(part.kept, part.offset, len(rows))
             for part in inputs
@@ -88,13 +88,13 @@ class BloomKind(IndexKind[Filters]):
         if values is None:
             return None
         if len(values) > MOST_VALUES:
-            notes.append(f"more than {MOST_VALUES} values are asked for")
+            notes.append(f"more than {MOST_VALUES} values are wanted")
             return None
         hashes = [bloom_hashes(index.type, value) for value in values]
-        if any(found is None for found in hashes):
+        if any(each is None for each in hashes):
             notes.append("NaN cannot be looked up")
             return None
-        flat = [number for found in hashes for number in found or ()]
+        flat = [number for each in hashes for number in each or ()]
         return lambda segment: probe(segment, index.field_id, flat)
 
     def describe(self, payload: bytes, place: Place) -> Mapping[str, object]:
@@ -119,8 +119,8 @@ class _Builder:
 
     def end(self, ordinal: int, *, whole: bool) -> None:
         """Keep the file's filter."""
-        found = self._filter.result()
-        self._filters[ordinal] = found.fitted(self._index.fpp) if whole else found
+        filter_ = self._filter.result()
+        self._filters[ordinal] = filter_.fitted(self._index.fpp) if whole else filter_
 
     def result(self) -> Filters:
         """Return the filters."""
@@ -129,8 +129,8 @@ class _Builder:
 
 def matrices(segment: Segment, field_id: int) -> list[BloomMatrix]:
     """Return the Bloom matrices of a column, whole."""
-    found = segment.payloads(BLOOM_MATRIX_V1, field_id)
-    return [BloomMatrix.decode(payload, place=place) for payload, place in found]
+    payloads = segment.payloads(BLOOM_MATRIX_V1, field_id)
+    return [BloomMatrix.decode(payload, place=place) for payload, place in payloads]
 
 
 def probe(
@@ -148,7 +148,7 @@ def probe(
         yield header.ordinals, maybe
 
 
-def _blobs(index: Index, found: Iterable[BloomMatrix]) -> Iterator[IndexBlob]:
-    for matrix in found:
+def _blobs(index: Index, filters: Iterable[BloomMatrix]) -> Iterator[IndexBlob]:
+    for matrix in filters:
         head = header_size(len(matrix.ordinals))
         yield IndexBlob(BLOOM_MATRIX_V1, index.field_id, matrix.encode(), head)

@@ -1,4 +1,4 @@
-"""What a kind of index is: how it is declared, built, merged, used and described.
+"""The interface of index kinds: how an index is declared, built, merged, used and described.
 
 A kind is a class in a module of its own, and a line in the registry. It has no state: an object of it is sent
 to the executors with the files to read.
@@ -23,40 +23,40 @@ from rookery.sidecar import Index, IndexBlob, Segment
 from rookery.sketch.values import ValueConsumer
 from rookery.values.canonical import SUPPORTED
 
-LOWEST_FPP = 1e-6  # a lower one takes more than twice the space, and files are seldom so many
+LOWEST_FPP = 1e-6  # a lower one takes more than twice the space, and there are rarely so many files
 Part = TypeVar("Part")
 Part_co = TypeVar("Part_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class RowConsumer:
-    """Takes the values of a file in the order of its rows, null where a row has none."""
+    """Receives the values of a file in the order of its rows, null where a row has none."""
 
     add: Callable[[pa.Array, int], None]  # values of rows that follow each other, and the first row
 
 
 class Builder(Protocol[Part_co]):
-    """An index of some files of a group under construction; the files come one behind the other."""
+    """An index of some files of a group under construction; files come one after the other."""
 
     def begin(self, ordinal: int, rows: int) -> ValueConsumer | RowConsumer:
-        """Return what takes the values of a file: in any order and by their bytes, or row by row."""
+        """Return the consumer of the values of a file: in any order and by their bytes, or row by row."""
         ...
 
     def end(self, ordinal: int, *, whole: bool) -> None:
-        """Keep what a file has given; of one that is never ended nothing is known.
+        """Keep the result of a file; one that is not ended is not covered.
 
         One that is not *whole* is shared by several tasks, and this is a part of it.
         """
         ...
 
     def result(self) -> Part_co:
-        """Return what is known of the files that were ended."""
+        """Return the result of the files that were ended."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergeInput:
-    """A segment that becomes part of another: which of its files go along, and the ordinal of the first."""
+    """A segment that becomes part of another: which of its files are kept, and the ordinal of the first."""
 
     segment: Segment
     kept: NDArray[np.bool_]
@@ -64,14 +64,14 @@ class MergeInput:
 
 
 class IndexKind(ABC, Generic[Part]):
-    """A kind of index. *Part* is what is known of some files of a group, before it becomes blobs."""
+    """A kind of index. *Part* is the index of some files of a group, before it is written as blobs."""
 
-    name: ClassVar[str]  # a word: as it is declared, and kept in states
+    name: ClassVar[str]  # as it is declared, and stored in states
     blob_type: ClassVar[str]  # with a version at the end
     stage: ClassVar[str]  # of the cascade, as `explain` shows it
     summary: ClassVar[str]  # for help and documentation, in one line
     default_fpp: ClassVar[float | None] = None  # None where a kind has no false-positive rate
-    serves_equality: ClassVar[bool] = False  # whether Bloom filters inside of files would tell no more
+    serves_equality: ClassVar[bool] = False  # whether Bloom filters inside of files would add nothing
 
     # -- declaring
 
@@ -80,7 +80,7 @@ class IndexKind(ABC, Generic[Part]):
         return not field.repeated and base_type(field.type) in SUPPORTED
 
     def check(self, field: Field, distinct: Estimate | None) -> None:
-        """Refuse a column that has too many distinct values, say, as far as these are known."""
+        """Refuse a column, for example with too many distinct values, as far as these are known."""
 
     def rate(self, fpp: float | None) -> float:
         """Return the false-positive rate to declare; refuse one that is not possible."""
@@ -89,7 +89,7 @@ class IndexKind(ABC, Generic[Part]):
                 f"a false-positive rate of {fpp:g} is not possible",
                 hint=f"a {self.name} index has none"
                 if self.default_fpp is None
-                else f"it lies between {LOWEST_FPP:f} and 1, such as {self.default_fpp:g}",
+                else f"it must be between {LOWEST_FPP:f} and 1, such as {self.default_fpp:g}",
             )
         return fpp or self.default_fpp or 0.0
 
@@ -104,16 +104,16 @@ class IndexKind(ABC, Generic[Part]):
         """Return a builder for a group of files that have so many rows."""
 
     @abstractmethod
-    def encode(self, part: Part) -> Iterator[tuple[int, bytes]]:
+    def encode(self, part: Part) -> Iterator[tuple[int, bytes | memoryview]]:
         """Yield a part as rows that executors send: a number of the kind's own choice, and bytes."""
 
     @abstractmethod
-    def decode(self, number: int, payload: bytes) -> Part:
+    def decode(self, number: int, payload: bytes | memoryview) -> Part:
         """Read one such row."""
 
     @abstractmethod
     def merge(self, parts: Sequence[Part]) -> Part:
-        """Join parts of one group; a file that several tasks have shared is in several of them."""
+        """Merge parts of one group; a file that several tasks have shared is in several of them."""
 
     @abstractmethod
     def blobs(self, index: Index, part: Part, files: int, shared: Set[int]) -> Iterable[IndexBlob]:

@@ -16,18 +16,18 @@ Probe = Callable[[Segment], Iterable[tuple[NDArray[np.int32], NDArray[np.bool_]]
 """Returns ordinals of a segment's files, and which of those may match; any other file may."""
 
 Ask = Callable[[Index, Leaf, list[str]], Probe | None]
-"""Returns how to look a leaf up, or None where any file may match; the list takes notes for the user."""
+"""Returns how to look a leaf up, or None where any file may match; notes for users go to the list."""
 
 
 def look_up(view: PruningView, kind: str, ask: Ask) -> tuple[NDArray[np.bool_], str]:
-    """Leave out the files that an index of a kind proves to have no row that matches."""
+    """Leave out the files that an index of a kind proves to have no matching row."""
     files, state = view.files, view.files.state
     everything = np.ones(len(files), bool)
     if state is None:
         return everything, "the table was never analysed"
     indexes = {index.field_id: index for index in state.header.indexes if index.kind == kind}
-    asked = {leaf.field.id for leaf in leaves_of(view.predicate)}
-    if not indexes.keys() & asked:
+    wanted = {leaf.field.id for leaf in leaves_of(view.predicate)}
+    if not indexes.keys() & wanted:
         return everything, f"no {kind} index on these columns"
     notes: list[str] = []
 
@@ -55,9 +55,9 @@ def _verdict(view: PruningView, place: SegmentPosition, probe: Probe, notes: lis
     assert state is not None
     maybe = np.ones(state.header.segments[place.segment].files, bool)
     try:
-        for ordinals, found in probe(segment):
-            maybe[ordinals] = found
-    except Exception as error:  # noqa: BLE001  # of one segment: the others still serve
+        for ordinals, may_match in probe(segment):
+            maybe[ordinals] = may_match
+    except Exception as error:  # noqa: BLE001  # of one segment: the others are still used
         notes.append(f"a segment could not be used: {error}")
         return everything
     return maybe[place.ordinals]

@@ -1,4 +1,4 @@
-"""What a kind of index sees of the cascade: the files, what is left of them, and the segments."""
+"""The view of the cascade for index kinds: the files, which are left, and the segments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rookery.sidecar import Index, Segment, State
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentPosition:
-    """Where a segment's files stand among those of the set: numbers of files, and their ordinals."""
+    """The position of a segment's files among those of the set: numbers of files, and their ordinals."""
 
     segment: int
     numbers: NDArray[np.int64]
@@ -37,7 +37,7 @@ class SegmentRows(Protocol):
 
     @property
     def undecided(self) -> Predicate:
-        """What must be true besides, for these rows to match."""
+        """What must also be true for these rows to match."""
         ...
 
     def of_file(self, ordinal: int) -> NDArray[np.int64]:
@@ -79,7 +79,7 @@ class PruningView(Protocol):
 
     @property
     def predicate(self) -> Predicate:
-        """What is asked of rows."""
+        """The predicate."""
         ...
 
     @property
@@ -96,7 +96,7 @@ class PruningView(Protocol):
 def merged(
     places: Sequence[SegmentPosition], verdict: Callable[[SegmentPosition], NDArray[np.bool_]], count: int
 ) -> NDArray[np.bool_]:
-    """Join the verdicts on segments' files into one on the set: a file is left out if any segment says so."""
+    """Join the verdicts of segments into one on the set: a file is left out if any segment excludes it."""
     keep = np.ones(count, bool)
     for place in places:
         keep[place.numbers] &= verdict(place)

@@ -1,6 +1,6 @@
-"""PyIceberg's access to files, with locations taken as they stand.
+"""PyIceberg's access to files, with locations used as they are.
 
-Iceberg's locations are names, not URLs: `#`, `?` and `%` mean nothing in them. PyIceberg parses them as
+Iceberg's locations are names, not URLs: `#`, `?` and `%` have no meaning in them. PyIceberg parses them as
 URLs, so it would look for `file:/lake/a#b/data` in `/lake/a`.
 """
 
@@ -35,7 +35,7 @@ class LocationFileIO(PyArrowFileIO):
 
     @staticmethod
     def parse_location(location: str, properties: Properties = EMPTY_DICT) -> tuple[str, str, str]:
-        """Return scheme, host and path; whatever stands behind the host is the path.
+        """Return scheme, host and path; all after the host is the path.
 
         >>> LocationFileIO.parse_location("s3://bucket/a?b#c"), LocationFileIO.parse_location("file:/a#b")
         (('s3', 'bucket', 'bucket/a?b#c'), ('file', '', '/a#b'))
@@ -69,7 +69,7 @@ class LocationFileIO(PyArrowFileIO):
             other.delete(name)
 
     def _other(self, location: str) -> FileIO | None:
-        """What PyIceberg takes for a scheme if that is not pyarrow."""
+        """The `FileIO` that PyIceberg uses for a scheme, if it is not pyarrow's."""
         scheme = scheme_of(location)
         if scheme is None or SCHEMA_TO_FILE_IO.get(scheme, [ARROW_FILE_IO])[0] == ARROW_FILE_IO:
             return None
@@ -80,5 +80,5 @@ class LocationFileIO(PyArrowFileIO):
 
 
 def file_io(properties: Mapping[str, str], location: str) -> FileIO:
-    """Return the access to files that a catalog's properties ask for."""
+    """Return the `FileIO` for a catalog's properties."""
     return load_file_io({PY_IO_IMPL: FILE_IO, **properties}, location)

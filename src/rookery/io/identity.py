@@ -1,6 +1,6 @@
-"""Whether two locations may be one file: one object has many names, and only some of them look alike.
+"""Whether two locations may be one file: one object has many names, not all of them similar.
 
-Being possibly the same protects a file from deletion, and nothing is ever deleted because two names match.
+A possible match protects a file from deletion; nothing is deleted because two names match.
 So every doubt counts as a match: case, Unicode form, percent-encoding, dots and double slashes, scheme and
 bucket are all ignored, links are resolved, and local files are compared by device and inode as well.
 """
@@ -35,7 +35,7 @@ def path_keys(location: str) -> frozenset[str]:
     >>> bool(path_keys("file:/T/x") & path_keys("/t/X"))
     True
     """
-    path = _SCHEME_AND_AUTHORITY.sub("", location)
+    path = _SCHEME_AND_AUTHORITY.sub("", location) or "/"
     readings = {_folded(reading) for reading in _readings(path)}
     if scheme_of(location) in _WEB:  # the first part may be a bucket
         readings |= {_folded("/" + reading.lstrip("/").partition("/")[2]) for reading in _readings(path)}
@@ -43,11 +43,11 @@ def path_keys(location: str) -> frozenset[str]:
 
 
 def _readings(path: str) -> list[str]:
-    """A path as it is written, and with percent-encoding taken off, as often as there is some."""
-    found = [path]
-    while "%" in path and (path := unquote(path, errors="surrogateescape")) != found[-1]:
-        found.append(path)
-    return found
+    """A path as it is written, and with percent-encoding decoded, repeatedly if necessary."""
+    readings = [path]
+    while "%" in path and (path := unquote(path, errors="surrogateescape")) != readings[-1]:
+        readings.append(path)
+    return readings
 
 
 def _folded(path: str) -> str:
@@ -62,7 +62,7 @@ def _last(location: str) -> set[str]:
 
 
 class Identities:
-    """What files and folders are known by; parents of local ones are resolved once."""
+    """Keys of files and folders; parents of local ones are resolved once."""
 
     def __init__(self) -> None:
         self._real: dict[str, str] = {}
@@ -72,14 +72,14 @@ class Identities:
         keys = path_keys(location)
         if scheme_of(location) is not None:
             return keys
-        found = set(keys)
+        all_keys = set(keys)
         for reading in _readings(local_path(location)):
-            found.add(_folded(self._resolved(reading)))
+            all_keys.add(_folded(self._resolved(reading)))
             if inode is None and (status := _status(reading)) is not None:
-                found.add(_inode_key((status.st_dev, status.st_ino)))
+                all_keys.add(_inode_key((status.st_dev, status.st_ino)))
         if inode is not None:
-            found.add(_inode_key(inode))
-        return frozenset(found)
+            all_keys.add(_inode_key(inode))
+        return frozenset(all_keys)
 
     def surely(self, location: str) -> frozenset[str]:
         """Return keys that two locations have in common only if they are one file."""
@@ -111,7 +111,7 @@ class Identities:
                 key for reading in _readings(local_path(location)) for key in self.surely(reading)
             )
         family, authority = _store(location)
-        if family == "azure":  # container@account, whatever service of the account is addressed
+        if family == "azure":  # container@account, for any service of the account
             authority = authority.partition(".")[0]
         elif family not in _BUCKETS:  # a server by one of its names, or by none
             authority = ""
@@ -140,8 +140,8 @@ class LikelyFiles:
 
     def first(self, names: Iterable[str]) -> str | None:
         """Return the first of *names* that is likely one of these files; None if none is."""
-        found = (name for name in names if not self._identities.likely(name).isdisjoint(self._keys))
-        return next(found, None)
+        matching = (name for name in names if not self._identities.likely(name).isdisjoint(self._keys))
+        return next(matching, None)
 
 
 def _inode_key(inode: Inode) -> str:
@@ -164,15 +164,15 @@ def _status(path: str) -> os.stat_result | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """What names come to in a listing."""
+    """The result of looking up names in a listing."""
 
     matched: NDArray[np.bool_]  # the files that may be meant by one of them
-    absent: tuple[str, ...]  # should lie in the folder, and do not
-    doubtful: tuple[str, ...]  # lead nowhere from here, while a file of the same last name is listed
+    absent: tuple[str, ...]  # should be in the folder, and are not
+    doubtful: tuple[str, ...]  # cannot be resolved from here, while a file of the same last name is listed
 
 
 class Listing:
-    """A folder as it was listed, against which names are held."""
+    """A folder as it was listed, with which names are compared."""
 
     def __init__(self, location: str, files: Sequence[Listed]) -> None:
         self.location = location.rstrip("/")
@@ -189,19 +189,19 @@ class Listing:
         self._folders = self._below()
 
     def _below(self) -> dict[str, tuple[frozenset[str], list[int]]]:
-        """The folders in which files lie, this one too: what each is known by, and the files below it."""
-        found: dict[str, tuple[frozenset[str], list[int]]] = {}
+        """The folders of the files, this one too: the keys of each, and the files below it."""
+        by_folder: dict[str, tuple[frozenset[str], list[int]]] = {}
         for number, file in enumerate(self.files):
             parent = file.location.rpartition("/")[0]
             while len(parent) >= len(self.location):
-                if parent not in found:
-                    found[parent] = self._identities.of(parent), []
-                found[parent][1].append(number)
+                if parent not in by_folder:
+                    by_folder[parent] = self._identities.of(parent), []
+                by_folder[parent][1].append(number)
                 parent = parent.rpartition("/")[0]
-        return found
+        return by_folder
 
     def account(self, locations: Iterable[str]) -> Account:
-        """Say of names which files they may mean, and which names mean neither one of these nor another."""
+        """Return which files the names may refer to, and which names refer to no known file."""
         matched = np.zeros(len(self.files), bool)
         absent, doubtful = [], []
         for location in locations:
@@ -224,28 +224,28 @@ class Listing:
         return [number for name in _last(location) for number in self._by_name.get(name, ())]
 
     def _should_hold(self, location: str, keys: frozenset[str]) -> bool:
-        """Whether a location lies below this folder, in the same store."""
+        """Whether a location is below this folder, in the same store."""
         if scheme_of(location) is not None and _store(location) != _store(self.location):
             return False
-        return any(key.startswith(f"{folder}/") for key in keys for folder in self._folder)
+        return any(key.startswith(f"{folder.rstrip('/')}/") for key in keys for folder in self._folder)
 
     def inside(self, folders: Iterable[str]) -> NDArray[np.bool_]:
-        """Return which files lie in one of these folders."""
+        """Return which files are in one of these folders."""
         keys = {key for folder in folders for key in self._identities.of(folder)}
-        found = np.zeros(len(self.files), bool)
+        is_inside = np.zeros(len(self.files), bool)
         for own, numbers in self._folders.values():
             if not own.isdisjoint(keys):
-                found[numbers] = True
-        return found
+                is_inside[numbers] = True
+        return is_inside
 
     def is_folder(self, location: str) -> bool:
-        """Whether a location may be this very folder."""
+        """Whether a location may be this folder itself."""
         return not self._identities.of(location).isdisjoint(self._folder)
 
     def contains(self, folder: str) -> bool:
-        """Whether a folder may be this one, or lie below it, whether or not anything is there."""
+        """Whether a folder may be this one, or be below it, even if nothing is there."""
         keys = self._identities.of(folder)
-        below = any(key.startswith(f"{own}/") for key in keys for own in self._folder)
+        below = any(key.startswith(f"{own.rstrip('/')}/") for key in keys for own in self._folder)
         return (
             below
             or any(not keys.isdisjoint(own) for own, _ in self._folders.values())
@@ -253,7 +253,7 @@ class Listing:
         )
 
     def may_hold(self, folder: str) -> bool:
-        """Whether files named by this folder may be among those listed: it is here, or nobody can tell."""
+        """Whether files named by this folder may be among those listed: it is here, or this is not known."""
         if scheme_of(folder) is not None or scheme_of(self.location) is not None:
             return _family(folder) != _family(self.location) or self.contains(folder)
         status, own = _status(local_path(folder)), _status(local_path(self.location))
@@ -264,7 +264,7 @@ def _in_doubt(location: str, file: Listed) -> bool:
     """Whether a location may be a file with the same last name, though they have no key in common.
 
     Of a local file the inode decides, except across devices, as one disk may be mounted twice; within one
-    kind of store the name of the object does. Otherwise nobody can tell.
+    kind of store the name of the object does. Otherwise it is unknown.
     """
     if scheme_of(location) is not None:
         return _family(location) != _family(file.location)

@@ -1,4 +1,4 @@
-"""What lies in a folder, with sizes and ages: for those who count files, or clear them away."""
+"""The files of a folder, with sizes and ages: for counting files, or deleting them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def list_folder(
 ) -> list[Listed]:
     """Return the files in a folder, and below it, hidden ones too; a folder that is not there is empty.
 
-    Without *links*, what is a symbolic link, or lies behind one, is left out: by another name it may be a
+    Without *links*, symbolic links, and what they lead to, are left out: under another name it may be a
     file that somebody needs.
     """
     where = where.rstrip("/")
@@ -42,7 +42,7 @@ def list_folder(
 
         return list_details(where, properties or {}, recursive)
     folder = local_path(where)
-    found: list[Listed] = []
+    files: list[Listed] = []
     waiting, followed = [""], {os.path.realpath(folder)}
     while waiting:
         below = waiting.pop()
@@ -56,19 +56,19 @@ def list_folder(
                         if recursive and (not entry.is_symlink() or _first_time(entry.path, followed)):
                             waiting.append(place)
                         continue
-                    with suppress(FileNotFoundError):  # gone since it was listed
+                    with suppress(FileNotFoundError):  # deleted since it was listed
                         stat = entry.stat(follow_symlinks=False)
                         inode = stat.st_dev, stat.st_ino
-                        found.append(Listed(f"{where}/{place}", stat.st_size, stat.st_mtime, inode))
+                        files.append(Listed(f"{where}/{place}", stat.st_size, stat.st_mtime, inode))
         except FileNotFoundError:
             continue
         except OSError as error:
             raise StorageError(f"{where}: {error.strerror}", hint="check the folder's permissions") from error
-    return sorted(found, key=lambda file: file.location)
+    return sorted(files, key=lambda file: file.location)
 
 
 def _first_time(link: str, followed: set[str]) -> bool:
-    """Whether no link has led there yet: they may lead in a circle."""
+    """Whether no link has led there yet: they may be circular."""
     real = os.path.realpath(link)
     known = real in followed
     followed.add(real)

@@ -1,4 +1,4 @@
-"""What a location is: a local path, or a URL; and how it is shown without its secrets."""
+"""Kinds of locations: a local path, or a URL; and how it is shown without its secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ FILE_IO = "rookery.io.file_io.LocationFileIO"  # by its name: importing it costs
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 _LOCAL_URL = re.compile(r"^file:(?://[^/]*)?(?=/)")
 STORE_HINT = "check that the store is reachable, and the credentials of the catalog or the environment"
-CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")  # in these, what stands before the @ is a container
+CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")  # in these, the part before the @ is a container
 
 
 def scheme_of(location: str) -> str | None:

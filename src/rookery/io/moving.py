@@ -15,7 +15,7 @@ _CHUNK = 8 << 20
 
 
 def delete_file(location: str, properties: Mapping[str, str]) -> None:
-    """Delete a file; one that is gone already is no error."""
+    """Delete a file; a missing one is not an error."""
     if scheme_of(location) is not None:
         from rookery.io.remote import delete_remote  # slow to import
 
@@ -26,7 +26,7 @@ def delete_file(location: str, properties: Mapping[str, str]) -> None:
 
 
 def move_file(source: str, target: str, properties: Mapping[str, str]) -> None:
-    """Move a file to where there is none; it is deleted when all of it has arrived."""
+    """Move a file to a free location; it is deleted when the copy is complete."""
     if scheme_of(target) is None:
         with _clear(target, "written"):
             os.makedirs(os.path.dirname(local_path(target)), exist_ok=True)
@@ -42,7 +42,7 @@ def move_file(source: str, target: str, properties: Mapping[str, str]) -> None:
 
 
 def _renamed(source: str, target: str) -> bool:
-    """Whether a local file could be renamed, or is gone; not so across file systems."""
+    """Whether a local file could be renamed, or is missing; not across file systems."""
     start, end = local_path(source), local_path(target)
     with _clear(source, "moved"):
         if os.path.lexists(end):

@@ -22,7 +22,7 @@ def open_source(what: Readable, properties: Mapping[str, str] | None = None) -> 
         return BytesSource(what)
     if isinstance(what, os.PathLike):
         return LocalSource(os.fspath(what))
-    # The remote module costs half a second of imports that a local file should not pay.
+    # The remote module takes half a second to import, which a local file does not need.
     if isinstance(what, str):
         if scheme_of(what) is None:
             return LocalSource(what)
@@ -35,14 +35,21 @@ def open_source(what: Readable, properties: Mapping[str, str] | None = None) -> 
 
 
 def create_sink(
-    where: Writable, properties: Mapping[str, str] | None = None, *, overwrite: bool = False
+    where: Writable,
+    properties: Mapping[str, str] | None = None,
+    *,
+    overwrite: bool = False,
+    durable: bool = True,
 ) -> Sink:
-    """Make a sink for a path or a URL; nothing appears there before its commit."""
+    """Make a sink for a path or a URL; nothing appears there before its commit.
+
+    One that is not *durable* may be lost if the machine fails right after.
+    """
     if isinstance(where, Sink):
         return where
     location = os.fspath(where)
     if scheme_of(location) is None:
-        return LocalSink(location, overwrite=overwrite)
+        return LocalSink(location, overwrite=overwrite, durable=durable)
     from rookery.io.remote import create_remote
 
     return create_remote(location, properties or {}, overwrite=overwrite)
@@ -51,12 +58,12 @@ def create_sink(
 def list_files(
     where: str, suffixes: tuple[str, ...], properties: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Return the files below a folder whose names end so, sorted; a file stands for itself."""
+    """Return the files below a folder with these suffixes, sorted; for a file, the file itself."""
     if scheme_of(where) is not None:
         from rookery.io.remote import list_remote
 
-        found = list_remote(where, properties or {})
-        return found if found == [where] else [name for name in found if name.endswith(suffixes)]
+        listed = list_remote(where, properties or {})
+        return listed if listed == [where] else [name for name in listed if name.endswith(suffixes)]
     folder = local_path(where)
     if os.path.isfile(folder):
         return [where]

@@ -1,4 +1,4 @@
-"""Keeping secrets out of what is printed, logged or stored."""
+"""Removing secrets from what is printed, logged or stored."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _SECRET_KEY = re.compile(
     re.I,
 )
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"<>()]+")
-_URL_PASSWORD = re.compile(r"(://[^/:@\s]*:)[^@\s]+(@)")  # which may hold a slash
+_URL_PASSWORD = re.compile(r"(://[^/:@\s]*:)[^@\s]+(@)")  # which may contain a slash
 _ASSIGNED = re.compile(
     r"((?:password|passwd|pwd|secret|token|credential|(?:access|account|api)[-_.]?key)[\w.\-]*[\"']?\s*[=:]\s*)"
     r"(\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)",
     re.I,
 )
 _QUERY = re.compile(r"(/[^\s?'\"<>()]*)\?[^\s'\"<>()]*=[^\s'\"<>()]*")  # of an address without its host
-_USER = re.compile(r"://([^/:@\s?#]*(?::[^@\s]*)?)@")  # whose password may hold slashes and question marks
-# Of queries: what says how to connect, not as whom.
+_USER = re.compile(r"://([^/:@\s?#]*(?::[^@\s]*)?)@")  # whose password may contain slashes and question marks
+# Parts of queries that are not secret: how to connect, not as which user.
 _OPEN_KEY = re.compile(
     r"(connect_)?timeout|sslmode|charset|application_name|check_same_thread|mode|cache", re.I
 )
 _SHORTEST = 3  # hiding shorter secrets would make the text unreadable and keep nothing secret
-_LONGEST_LINE = 2000  # characters; an error of Spark may hold a plan
+_LONGEST_LINE = 2000  # characters; an error of Spark may contain a plan
 _SEARCHED = 4 * _LONGEST_LINE
 
 
@@ -42,9 +42,9 @@ def is_secret(key: str) -> bool:
 
 
 def redact(text: str, properties: Mapping[str, object] | None = None, location: str = "") -> str:
-    """Take secrets out of a text: credentials and queries of URLs, assigned passwords, secret properties.
+    """Remove secrets from a text: credentials and queries of URLs, assigned passwords, secret properties.
 
-    Where another library speaks of a *location*, what it may quote of it is hidden too.
+    For errors of other libraries about a *location*, what they may quote of it is hidden too.
 
     >>> redact("postgresql://me:pw@host/db refused s3cret, password=pw", {"token": "s3cret"})
     'postgresql://host/db refused ***, password=***'
@@ -65,19 +65,19 @@ def _without_password(text: str) -> str:
 
 
 def _hidden(text: str, secrets: set[str]) -> str:
-    for secret in sorted(_spellings(secrets), key=len, reverse=True):  # one may hold another
+    for secret in sorted(_spellings(secrets), key=len, reverse=True):  # one may contain another
         text = text.replace(secret, HIDDEN)
     return text
 
 
 def _spellings(secrets: set[str]) -> set[str]:
     """Secrets as libraries quote them: as they are, decoded, encoded for URLs, and escaped."""
-    found = set(secrets)
+    forms = set(secrets)
     for decode in (unquote, unquote_plus):
-        found |= set(map(decode, secrets))
+        forms |= set(map(decode, secrets))
     for encode in (quote, quote_plus):
-        found |= {encode(secret, safe="") for secret in found}
-    return found | {repr(secret)[1:-1] for secret in found}
+        forms |= {encode(secret, safe="") for secret in forms}
+    return forms | {repr(secret)[1:-1] for secret in forms}
 
 
 def one_line(text: str) -> str:
@@ -87,7 +87,7 @@ def one_line(text: str) -> str:
     'refused: postgresql://host/db password=***'
     """
     whole = " ".join(text.split())
-    # What is searched is bounded too, and ends with a whole word: half a secret would not be known as one.
+    # The searched text is limited too, and ends with a whole word: half a secret would not be recognised.
     text = redact(whole if len(whole) <= _SEARCHED else whole[:_SEARCHED].rpartition(" ")[0])
     return text if len(text) < _LONGEST_LINE and len(whole) <= _SEARCHED else text[: _LONGEST_LINE - 1] + "…"
 
@@ -107,7 +107,7 @@ def _parts(address: str) -> set[str]:
         pairs = [pair.partition("=") for pair in re.split("[&;#?]", query)]
         pieces |= {value or key for key, _, value in pairs if not _OPEN_KEY.fullmatch(key)}
     if before.rpartition(":")[2].lower() not in CONTAINERS:
-        users = {found.group(1) for found in [_USER.match("://" + rest)] if found}
+        users = {match.group(1) for match in [_USER.match("://" + rest)] if match}
         users.add(re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[0])
         passwords = {user.partition(":")[2] for user in users}
         pieces |= users | passwords | {half for word in passwords for half in re.split("[/?#]", word)}

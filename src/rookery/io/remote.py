@@ -31,7 +31,7 @@ _BUCKETS = frozenset({"s3", "s3a", "s3n", "gs", "oss"})
 
 @contextmanager
 def _said_plainly(location: str, deed: str) -> Iterator[None]:
-    """Turn whatever a transport raises (each has its own zoo) into one line without secrets."""
+    """Convert errors of transports, each of which has its own classes, to one line without secrets."""
     _check_bucket(location)
     try:
         yield
@@ -55,7 +55,7 @@ def _check_bucket(location: str) -> None:
     """Refuse credentials in the place of a bucket: transports would print them as its name."""
     if scheme_of(location) in _BUCKETS and "@" in location.partition("://")[2].partition("/")[0]:
         raise UsageError(
-            f"{shown(location)}: a location must not hold credentials",
+            f"{shown(location)}: a location must not contain credentials",
             hint="they are properties of the catalog, as s3.access-key-id, or in the environment",
         )
 
@@ -114,7 +114,7 @@ class InputFileSource(Source):
 
 
 class FileIOSink(SpooledSink):
-    """A file written by PyIceberg's `FileIO`, in one go, after everything else has succeeded."""
+    """A file written by PyIceberg's `FileIO`, in one write, after everything else has succeeded."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class FileIOSink(SpooledSink):
         self._io_of = io_of or _file_io
 
     def _publish(self, spool: IO[bytes]) -> None:
-        renewing(self._properties, lambda found: self._write(spool, found))
+        renewing(self._properties, lambda current: self._write(spool, current))
 
     def _write(self, spool: IO[bytes], properties: Mapping[str, str]) -> None:
         spool.seek(0)
@@ -154,7 +154,7 @@ class FileIOSink(SpooledSink):
 
 
 class FsspecSink(SpooledSink):
-    """A file of any fsspec filesystem, put there whole."""
+    """A file of any fsspec filesystem, written whole."""
 
     def __init__(
         self, filesystem: fsspec.AbstractFileSystem, path: str, *, overwrite: bool, location: str
@@ -184,13 +184,13 @@ def _cached_file_io(properties: tuple[tuple[str, str], ...], location: str) -> F
 def open_remote(location: str, properties: Mapping[str, str]) -> Source:
     """Open a URL: by PyIceberg's `FileIO` where it knows the scheme, else by fsspec."""
     if isinstance(properties, RenewableProperties):
-        return RenewingSource(properties, lambda found: open_remote(location, found))
+        return RenewingSource(properties, lambda current: open_remote(location, current))
     with _said_plainly(location, "read"):
         if scheme_of(location) not in SCHEMA_TO_FILE_IO:
             filesystem, path = fsspec.core.url_to_fs(location)
             return FsspecSource(filesystem, path, location)
-        if (found := s3_object(location, properties)) is not None:
-            return S3Source(location, found, lambda: _open_by_file_io(location, properties))
+        if (target := s3_object(location, properties)) is not None:
+            return S3Source(location, target, lambda: _open_by_file_io(location, properties))
         return _open_by_file_io(location, properties)
 
 
@@ -209,8 +209,8 @@ def create_remote(location: str, properties: Mapping[str, str], *, overwrite: bo
 
 
 def delete_remote(location: str, properties: Mapping[str, str]) -> None:
-    """Delete a URL, choosing as `open_remote` does; one that is gone already is no error."""
-    renewing(properties, lambda found: _delete_remote(location, found))
+    """Delete a URL, choosing as `open_remote` does; a missing one is not an error."""
+    renewing(properties, lambda current: _delete_remote(location, current))
 
 
 def _delete_remote(location: str, properties: Mapping[str, str]) -> None:
@@ -224,7 +224,7 @@ def _delete_remote(location: str, properties: Mapping[str, str]) -> None:
 
 def list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
     """Return every file below a URL, or the URL itself if it is a file."""
-    return renewing(properties, lambda found: _list_remote(url, found))
+    return renewing(properties, lambda current: _list_remote(url, current))
 
 
 def _list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
@@ -254,9 +254,9 @@ def _list_by_arrow(url: str, properties: Mapping[str, str]) -> list[str]:
         return [url]
     if kind is FileType.NotFound:
         raise FileNotFoundError(path)
-    found = filesystem.get_file_info(FileSelector(path, recursive=True))
+    entries = filesystem.get_file_info(FileSelector(path, recursive=True))
     base = url.removesuffix(path)
-    return sorted(base + info.path for info in found if info.type is FileType.File)
+    return sorted(base + info.path for info in entries if info.type is FileType.File)
 
 
 def list_details(url: str, properties: Mapping[str, str], recursive: bool) -> list[Listed]:
@@ -277,7 +277,7 @@ def _details_by_arrow(url: str, properties: Mapping[str, str], recursive: bool) 
     if not infos:
         _check_root(filesystem, url, path)
     base = url.removesuffix(path)
-    # What does not tell its age is as young as can be: nobody clears it away.
+    # A file without a known age counts as new, so that it is not deleted.
     return [
         Listed(base + info.path, info.size or 0, (info.mtime_ns or time.time_ns()) / 1e9)
         for info in infos
@@ -304,7 +304,7 @@ def _details_by_fsspec(url: str, recursive: bool) -> list[Listed]:
 
 
 def _seconds(info: Mapping[str, Any]) -> float:
-    """When a file was written, by whichever name its file system has for it; now, where it has none."""
+    """When a file was written, under the name that its file system uses; now, if it has none."""
     for key in ("mtime", "LastModified", "last_modified", "created"):
         if (stated := info.get(key)) is not None:
             return float(stated.timestamp() if isinstance(stated, datetime) else stated)

@@ -1,4 +1,4 @@
-"""Storage settings that a catalog hands out for a while, and that are fetched again when they expire."""
+"""Storage settings from a catalog that expire, and are fetched again."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _EXPIRES_AT = (
     "adls.sas-token-expires-at-ms",
 )
 _MARGIN = 60.0  # seconds before they expire: a read that begins now should end in time
-_PAUSE = 30.0  # between attempts, where the catalog goes on handing out the same
+_PAUSE = 30.0  # between attempts, while the catalog returns the same
 
 
 class RenewableProperties(Mapping[str, str]):
-    """A table's storage settings as they are now; *fetch* asks the catalog for them again.
+    """A table's storage settings as they are now; *fetch* gets them from the catalog again.
 
     They cross process borders together with *fetch*, so that the workers of a long run can renew them too.
     """
@@ -39,29 +39,29 @@ class RenewableProperties(Mapping[str, str]):
 
     def current(self) -> Mapping[str, str]:
         """Return the settings, renewed if they expire soon; the same object until they change."""
-        found = self._properties
+        properties = self._properties
         expires_at = min(
-            (int(value) / 1000 for key, value in found.items() if _tells_expiry(key) and value.isdecimal()),
+            (int(value) / 1000 for key, value in properties.items() if _is_expiry(key) and value.isdecimal()),
             default=None,
         )
         now = time.time()
         if expires_at is not None and now > expires_at - _MARGIN and now >= self._next_attempt:
-            self.renew(found)
+            self.renew(properties)
             self._next_attempt = now + _PAUSE
         return self._properties
 
     def renew(self, used: Mapping[str, str]) -> bool:
-        """Fetch the settings again, unless that was done since *used*; return whether they are others now."""
+        """Fetch the settings again, unless that was done since *used*; return whether they have changed."""
         with self._lock:
             if self._properties is used:
                 try:
-                    found = dict(self._fetch())
+                    fetched = dict(self._fetch())
                 except RookeryError as error:
                     log.warning("storage settings cannot be renewed: %s", error)
                     return False
-                if _texts(found) == _texts(used):
+                if _texts(fetched) == _texts(used):
                     return False
-                self._properties = found
+                self._properties = fetched
             return True
 
     def __getitem__(self, key: str) -> str:
@@ -85,12 +85,12 @@ def _texts(properties: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in properties.items() if isinstance(value, str)}
 
 
-def _tells_expiry(key: str) -> bool:
+def _is_expiry(key: str) -> bool:
     return key.startswith(_EXPIRES_AT)
 
 
 def renewing(properties: Mapping[str, str], action: Callable[[Mapping[str, str]], T]) -> T:
-    """Do something with storage settings; if it fails, and the catalog has others by now, do it again."""
+    """Call a function with storage settings; if it fails, and the catalog has new ones, call it again."""
     if not isinstance(properties, RenewableProperties):
         return action(properties)
     used = properties.current()
@@ -105,7 +105,7 @@ def renewing(properties: Mapping[str, str], action: Callable[[Mapping[str, str]]
 
 
 class RenewingSource(Source):
-    """A file of a store whose settings may expire while it is open; *open_with* opens it with some."""
+    """A file of a store whose settings may expire while it is open; *open_with* opens it."""
 
     def __init__(
         self, properties: RenewableProperties, open_with: Callable[[Mapping[str, str]], Source]
@@ -123,13 +123,13 @@ class RenewingSource(Source):
         return self._source
 
     def _measure(self) -> int:
-        return renewing(self._properties, lambda found: self._opened(found).size)
+        return renewing(self._properties, lambda current: self._opened(current).size)
 
     def _fetch(self, offset: int, length: int) -> bytes:
-        return renewing(self._properties, lambda found: self._opened(found).read(offset, length))
+        return renewing(self._properties, lambda current: self._opened(current).read(offset, length))
 
     def _fetch_all(self) -> bytes:
-        return renewing(self._properties, lambda found: self._opened(found).read_all())
+        return renewing(self._properties, lambda current: self._opened(current).read_all())
 
     def close(self) -> None:
         """Close the file."""

@@ -11,7 +11,7 @@ from rookery.io.source import Source
 from rookery.model.cache import Cache
 
 BLOCK = 64 << 10  # bytes: a request takes as long for these as for one
-_LONGEST = 1 << 20  # what is longer is read as it is asked for
+_LONGEST = 1 << 20  # longer ranges are read as requested
 
 _serials = count()
 
@@ -19,7 +19,7 @@ _serials = count()
 class ReopeningSource(Source):
     """A file that never changes: it is opened for each read, and closed again.
 
-    Of a remote file whole blocks are read, and cached: its parts are small, and asked for again and again.
+    Of a remote file whole blocks are read, and cached: its parts are small, and read repeatedly.
     """
 
     def __init__(self, location: str, properties: Mapping[str, str] | None, size: int, cache: Cache) -> None:
@@ -42,15 +42,15 @@ class ReopeningSource(Source):
             return self._read(offset, length)
         numbers = range(offset // BLOCK, (offset + length - 1) // BLOCK + 1)
         cached = {number: self._cache.find(self._key(number)) for number in numbers}
-        found = {number: block for number, block in cached.items() if block is not None}
-        missing = [number for number in numbers if number not in found]
+        blocks = {number: block for number, block in cached.items() if block is not None}
+        missing = [number for number in numbers if number not in blocks]
         if missing:
             start = missing[0] * BLOCK
             data = self._read(start, min((missing[-1] + 1) * BLOCK, self._size) - start)
             for number in range(missing[0], missing[-1] + 1):
-                found[number] = data[number * BLOCK - start :][:BLOCK]
-                self._cache.put(self._key(number), found[number], BLOCK)
-        joined = b"".join(found[number] for number in numbers)
+                blocks[number] = data[number * BLOCK - start :][:BLOCK]
+                self._cache.put(self._key(number), blocks[number], BLOCK)
+        joined = b"".join(blocks[number] for number in numbers)
         return joined[offset - numbers[0] * BLOCK :][:length]
 
     def _key(self, number: int) -> tuple[str, int, int]:

@@ -1,8 +1,8 @@
 """Reading ranges of S3 objects with one request each.
 
 PyArrow asks for an object's size before it reads a byte of it. Sizes are known from table metadata, so where
-the keys are plain text in the storage settings, ranges are requested directly. Whatever is answered with
-anything but the bytes is left to PyArrow: it then succeeds in its own way, or says why it cannot.
+the keys are plain text in the storage settings, ranges are requested directly. Any answer other
+than the bytes is left to PyArrow: it then succeeds in its own way, or raises an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rookery.io.source import Source
 
 _SCHEMES = frozenset({"s3", "s3a", "s3n"})
 _PYARROW = (FILE_IO, "pyiceberg.io.pyarrow.PyArrowFileIO")
-# With any of these, keys are not plain text or requests go another way: PyArrow knows how.
+# With any of these, keys are not plain text or requests are routed differently, as PyArrow does.
 _NOT_HERE = (
     names.S3_ROLE_ARN,
     names.AWS_ROLE_ARN,
@@ -148,9 +148,9 @@ def _encoded(path: str) -> str:
 class S3Source(Source):
     """An object of S3; *otherwise* opens it in PyArrow's way."""
 
-    def __init__(self, location: str, found: S3Object, otherwise: Callable[[], Source]) -> None:
+    def __init__(self, location: str, target: S3Object, otherwise: Callable[[], Source]) -> None:
         super().__init__(shown(location))
-        self._object = found
+        self._object = target
         self._otherwise = otherwise
         self._slow: Source | None = None
 
@@ -171,6 +171,6 @@ class S3Source(Source):
         return self._plain().read_all() if data is None else data
 
     def close(self) -> None:
-        """Let go of what PyArrow has open."""
+        """Close what PyArrow has open."""
         if self._slow is not None:
             self._slow.close()

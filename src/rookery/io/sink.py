@@ -68,17 +68,18 @@ class BytesSink(Sink):
         self.data = self._buffer.getvalue()
 
     def discard(self) -> None:
-        """Forget what was written."""
+        """Drop what was written."""
         self._buffer = BytesIO()
 
 
 class LocalSink(Sink):
-    """A file of this machine: written under a passing name beside the final one, then renamed."""
+    """A file of this machine: written under a temporary name beside the final one, then renamed."""
 
-    def __init__(self, path: str, *, overwrite: bool = False) -> None:
+    def __init__(self, path: str, *, overwrite: bool = False, durable: bool = True) -> None:
         super().__init__(path)
         self._final = local_path(path)
         self._overwrite = overwrite
+        self._durable = durable
         folder, base = os.path.split(self._final)
         self._passing = os.path.join(folder, f".{base}.{uuid.uuid4().hex}.tmp")
         if not overwrite and os.path.exists(self._final):
@@ -104,7 +105,8 @@ class LocalSink(Sink):
             raise ValueError(f"{self.name} is already committed")
         try:
             self._file.flush()
-            os.fsync(self._file.fileno())
+            if self._durable:
+                os.fsync(self._file.fileno())
             self._file.close()
             if self._overwrite:
                 os.replace(self._passing, self._final)
@@ -122,7 +124,7 @@ class LocalSink(Sink):
     def discard(self) -> None:
         """Remove the passing file."""
         if self._file is not None:
-            with suppress(OSError):  # a full disk refuses what is still buffered: all of it is to go
+            with suppress(OSError):  # a full disk refuses buffered bytes, which are dropped anyway
                 self._file.close()
             self._file = None
             with suppress(FileNotFoundError):
@@ -130,7 +132,7 @@ class LocalSink(Sink):
 
 
 class SpooledSink(Sink):
-    """The base of remote sinks: bytes wait in a local file, so a failure leaves the far side untouched."""
+    """The base of remote sinks: bytes are spooled to a local file, so failures leave the store unchanged."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -1,4 +1,4 @@
-"""Sources: things that read ranges of bytes, and count what they read."""
+"""Sources: they read ranges of bytes, and count what they read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rookery.model import FormatError, MissingFileError, Place, StorageError
 
 
 class Source(ABC):
-    """A file of which any range can be read. `reads` and `bytes_read` count what was asked of it."""
+    """A file of which any range can be read. `reads` and `bytes_read` count its reads."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -23,7 +23,7 @@ class Source(ABC):
 
     @cached_property
     def size(self) -> int:
-        """The length in bytes; asked for once."""
+        """The length in bytes; requested once."""
         return self._measure()
 
     def read(self, offset: int, length: int) -> bytes:
@@ -42,14 +42,14 @@ class Source(ABC):
         return data
 
     def read_all(self) -> bytes:
-        """Read the whole file; where its size is not known yet, that need not be asked for first."""
+        """Read the whole file; if its size is not known yet, it is not requested first."""
         self.reads += 1
         data = self._fetch_all()
         self.bytes_read += len(data)
         return data
 
     def close(self) -> None:  # noqa: B027 (most sources hold nothing open)
-        """Let go of what the source holds open."""
+        """Close what the source has open."""
 
     @abstractmethod
     def _measure(self) -> int: ...
@@ -123,7 +123,7 @@ class LocalSource(Source):
 
 
 class InputStream(Protocol):
-    """What PyIceberg's `InputFile.open()` gives."""
+    """The result of PyIceberg's `InputFile.open()`."""
 
     def read(self, size: int = 0) -> bytes: ...  # noqa: D102
 

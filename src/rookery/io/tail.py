@@ -1,4 +1,4 @@
-"""A source whose end is read once and kept."""
+"""A source whose end is read once and cached."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rookery.io.source import Source
 class TailSource(Source):
     """Another source of *size* bytes, the last *length* of which are read at most once.
 
-    Footers stand at the end, and the data of a small file not far before; the other source counts what is
+    Footers are at the end, and the data of a small file not far before; the other source counts what is
     truly read.
     """
 

@@ -1,4 +1,4 @@
-"""What of a table is below its policy: what the pipeline would find to do, by the plans of its steps."""
+"""Where a table is below its policy: the work that the plans of the pipeline's steps find."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from rookery.maintain.steps import compact, refresh, rewrite_deletes, rewrite_manifests
 from rookery.maintain.steps.expire import expirable
-from rookery.maintain.steps.step import Idle, Plan, TableView
+from rookery.maintain.steps.step import Idle, Plan, PlanInput
 from rookery.model import RookeryError
 from rookery.model.report import counted
 
-# Those that plan from what a survey has at hand. Orphans and left-overs come of every failure, and wait for
+# Steps that plan from a survey alone. Orphans and left-over files follow every failure, and wait for
 # the next run; to find them takes a listing of the whole folder.
-_PLANS: tuple[Callable[[TableView], Plan | Idle], ...] = (
+_PLANS: tuple[Callable[[PlanInput], Plan | Idle], ...] = (
     refresh.plan,
     compact.plan,
     rewrite_deletes.plan,
@@ -21,19 +21,19 @@ _PLANS: tuple[Callable[[TableView], Plan | Idle], ...] = (
 )
 
 
-_SLACK = 0.1  # of the time that snapshots are kept: one more is past it with every commit
+_SLACK = 0.1  # of the time that snapshots are kept, as with every commit one more exceeds it
 
 
-def breaches(look: TableView) -> tuple[str, ...]:
-    """Return what is below the policy, a line each."""
+def breaches(look: PlanInput) -> tuple[str, ...]:
+    """Return each breach of the policy as one line."""
     return tuple(_found(look))
 
 
-def _found(look: TableView) -> Iterator[str]:
+def _found(look: PlanInput) -> Iterator[str]:
     for plan in _PLANS:
         try:
             planned = plan(look)
-        except RookeryError as error:  # the policy asks for what the table cannot give
+        except RookeryError as error:  # the table does not support what the policy sets
             yield str(error)
             continue
         if isinstance(planned, Plan):

@@ -21,6 +21,7 @@ from rookery.maintain.steps import (
     rewrite_deletes,
     rewrite_manifests,
 )
+from rookery.maintain.steps.listing import Listings, list_folders
 from rookery.maintain.steps.step import (
     Idle,
     Outcome,
@@ -32,11 +33,12 @@ from rookery.maintain.steps.step import (
     TableRun,
     TableView,
     VerificationError,
+    iceberg,
 )
 from rookery.maintain.survey import Survey, survey
 from rookery.model import RookeryError, UsageError
 from rookery.model.retry import pauses
-from rookery.tables.iceberg.java_errors import CancelledError, ConflictError, as_rookery
+from rookery.tables.java_errors import CancelledError, ConflictError, as_rookery
 
 log = logging.getLogger(__name__)
 
@@ -65,10 +67,10 @@ def steps_named(only: Sequence[str]) -> tuple[Step, ...]:
 
 
 def refuse(policy: Policy, *, forced: bool) -> None:
-    """Refuse a policy by which more would go than is wise, unless that is said to be meant."""
-    found = [] if forced else risky(policy)
-    if found:
-        raise UsageError("; ".join(found), hint="change the policy, or use --yes if it is meant")
+    """Refuse a policy that would remove more than is safe, unless forced."""
+    risks = [] if forced else risky(policy)
+    if risks:
+        raise UsageError("; ".join(risks), hint="change the policy, or use --yes if this is intended")
 
 
 def maintain_table(
@@ -80,10 +82,10 @@ def maintain_table(
     stop: Callable[[], bool] = lambda: False,
     record: Record | None = None,
 ) -> TableRun:
-    """Do to a table what its policy wants, step by step, and return what came of each.
+    """Maintain a table as its policy sets, step by step, and return the result of each.
 
-    Everything is planned anew from the table's metadata, so a run that was interrupted is finished by the
-    next. *record* is told of each step as it ends; *stop* is asked before each begins.
+    Each run plans from the table's current metadata, so a run that was interrupted is finished by the
+    next. *record* is called with each step as it ends; *stop* before each begins.
     """
     chosen = steps_named(only)
     refuse(subject.policy, forced=subject.forced)
@@ -108,8 +110,10 @@ def _quiet(subject: Subject) -> str | None:
     if subject.forced:
         return None
     now = subject.now()
-    found = next((hours for hours in subject.policy.quiet_hours if hours.covers(now)), None)
-    return None if found is None else f"quiet hours, {show_quiet_hours(found)}: nothing is done without --yes"
+    quiet_hours = next((hours for hours in subject.policy.quiet_hours if hours.covers(now)), None)
+    if quiet_hours is None:
+        return None
+    return f"quiet hours, {show_quiet_hours(quiet_hours)}: nothing is done without --yes"
 
 
 def _outcome(reports: Sequence[StepReport]) -> Outcome:
@@ -126,11 +130,11 @@ class _Run:
         self._subject = subject
         self._dry_run = dry_run
         self._survey: Survey | None = None
-        self._wrong: str | None = None  # the step after which the table was not what it should be
+        self._wrong: str | None = None  # the step whose verification failed
         self.reports: list[StepReport] = []
 
     def step(self, step: Step, stop: Callable[[], bool]) -> StepReport:
-        """Take one step."""
+        """Run one step."""
         why = self._held_up(step) or ("the run was stopped" if stop() else None)
         if why is not None:
             report = StepReport(step.name, Outcome.STOPPED, why)
@@ -151,20 +155,30 @@ class _Run:
                 return f"it depends on '{name}', which {became}"
         return None
 
-    def _look(self) -> TableView:
+    def _look(self, step: Step | None = None) -> TableView:
+        """Survey the table; before a *step* that examines folders, list those first."""
         done = [each.step for each in self.reports if each.outcome in (Outcome.DONE, Outcome.PLANNED)]
+        listings = None
         if self._survey is None or not self._dry_run:  # a dry run is of one moment
+            listings = None if step is None or self._dry_run else self._listed(step)
             self._survey = survey(*self._subject.load())
-        return TableView(self._subject, self._survey, tuple(done))
+        return self._subject.view(self._survey, tuple(done), listings)
+
+    def _listed(self, step: Step) -> Listings | None:
+        if step.folders is None:
+            return None
+        known = self._survey
+        table, store = (known.table, known.store) if known is not None else self._subject.load()
+        return list_folders(step.folders(iceberg(table), self._subject.policy), store)
 
     def _taken(self, step: Step) -> StepReport:
-        """Take a step again as long as others come in its way, and a few times at most."""
+        """Run a step, again if another commit conflicts, up to a fixed number of attempts."""
         attempt, why = 1, "it could not be planned"
         waits = pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
         first: TableView | None = None
         while True:
             try:
-                look = self._look()
+                look = self._look(step)
                 planned = step.plan(look)
                 if isinstance(planned, Idle) and first is not None:
                     return _finished_before(step, why, attempt, first, look)
@@ -180,7 +194,7 @@ class _Run:
             except RookeryError as error:
                 self._wrong = step.name if isinstance(error, VerificationError) else self._wrong
                 return _failed(step, why, attempt, error)
-            except Exception as error:  # other tables are not to suffer for what is unforeseen in this one
+            except Exception as error:  # an unexpected error must not stop the other tables
                 log.debug("%s of %s failed", step.name, self._subject.name, exc_info=True)
                 return _failed(step, why, attempt, as_rookery(error, step.name))
 
@@ -192,16 +206,16 @@ class _Run:
             return StepReport(step.name, Outcome.PLANNED, planned.why, planned.files, planned.bytes, before)
         ran: Ran = step.run(look, planned)
         after = self._look()
-        said = step.verify(look, planned, ran, after)
-        why = "; ".join((planned.why, *ran.notes, *said))
+        notes = step.verify(look, planned, ran, after)
+        why = "; ".join((planned.why, *ran.notes, *notes))
         return StepReport(step.name, Outcome.DONE, why, ran.files, ran.bytes, before, _measured(step, after))
 
 
 def _finished_before(step: Step, why: str, attempts: int, first: TableView, now: TableView) -> StepReport:
-    """What is said where an attempt met a conflict, and the next finds nothing left to do."""
+    """The report where an attempt met a conflict, and the next finds nothing left to do."""
     before, after = _measured(step, first), _measured(step, now)
-    said = f"{why}; an earlier attempt, or another, has done it"
-    return StepReport(step.name, Outcome.DONE, said, before=before, after=after, attempts=attempts)
+    reason = f"{why}; an earlier attempt, or another, has completed it"
+    return StepReport(step.name, Outcome.DONE, reason, before=before, after=after, attempts=attempts)
 
 
 def _failed(step: Step, why: str, attempts: int, error: RookeryError) -> StepReport:
@@ -220,7 +234,7 @@ def _measured(step: Step, look: TableView) -> Mapping[str, float]:
 
 
 def _small_files(look: TableView) -> float:
-    right = sizes_of(look.survey.table.table.properties, look.policy)
+    right = sizes_of(look.survey.table.properties, look.policy)
     return float((look.survey.numbers("size") < right.small).sum())
 
 

@@ -1,4 +1,4 @@
-"""The status of a table: its statistics, who sees them, how it lies, and what of it is below its policy."""
+"""The status of a table: its statistics, their visibility to engines, its layout, and policy breaches."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from rookery.maintain.facts.sidecar_files import SidecarFiles, beside
 from rookery.maintain.facts.staleness import Freshness, Staleness, StatsComparison
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.expire import expirable
-from rookery.maintain.steps.step import Subject, TableView, no_spark
+from rookery.maintain.steps.step import PlanInput
 from rookery.maintain.survey import Survey, survey
 from rookery.sidecar import Index, Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatus:
-    """A column's statistics: how old they are, and between what its distinct values lie now."""
+    """A column's statistics: how old they are, and the range of its distinct values now."""
 
     name: str
     field_id: int
@@ -70,47 +70,47 @@ class TableStatus:
     beside: SidecarFiles
     expirable_snapshots: int
     score: Score
-    breaches: tuple[str, ...]  # what is below the policy, a line each
+    breaches: tuple[str, ...]  # breaches of the policy, a line each
     columns: tuple[ColumnStatus, ...] = ()
     indexes: tuple[IndexStatus, ...] = ()
 
 
 def table_status(
-    table: IcebergTable, store: Store, policy: Policy, *, now: float, columns: bool = False
+    table: Table, store: Store, policy: Policy, *, now: float, columns: bool = False
 ) -> TableStatus:
     """Return a table's status; with *columns*, of each column and index too. No data is read."""
-    seen = survey(table, store)
-    look = TableView(Subject(table.name, lambda: (table, store), no_spark, policy, lambda: now), seen)
-    held = look.comparison
+    surveyed = survey(table, store)
+    look = PlanInput(survey=surveyed, policy=policy, now=now)
+    compared = look.comparison
     age = look.age
-    drift = drift_of(held, uncounted=columns)
+    drift = drift_of(compared, uncounted=columns)
     least, most = worst(drift)
-    lies = layout(seen, policy)
-    by_engine = engine_visibility(seen, held.line)
+    table_layout = layout(surveyed, policy)
+    by_engine = engine_visibility(surveyed, compared.line)
     old = expirable(look)
-    near = beside(seen)
+    sidecar = beside(surveyed)
     return TableStatus(
         str(table.name),
         table.format_version,
-        seen.snapshot.id if seen.snapshot is not None else None,
+        surveyed.snapshot.id if surveyed.snapshot is not None else None,
         age,
         least,
         most,
         by_engine,
-        lies,
-        near,
+        table_layout,
+        sidecar,
         old,
-        score(age, by_engine, lies, policy, old),
+        score(age, by_engine, table_layout, policy, old),
         breaches(look),
-        _columns(held, age, drift) if columns else (),
-        _indexes(seen) if columns else (),
+        _columns(compared, age, drift) if columns else (),
+        _indexes(surveyed) if columns else (),
     )
 
 
-def _columns(held: StatsComparison, age: Staleness, drifts: Sequence[Drift]) -> tuple[ColumnStatus, ...]:
-    spark, trino = spark_sees(held.survey), trino_sees(held.survey, held.line)
-    seen = ((each, each.field.id in spark, each.field.id in trino) for each in drifts)
-    return tuple(_column(held, age, *each) for each in seen)
+def _columns(compared: StatsComparison, age: Staleness, drifts: Sequence[Drift]) -> tuple[ColumnStatus, ...]:
+    spark, trino = spark_sees(compared.survey), trino_sees(compared.survey, compared.line)
+    rows = ((each, each.field.id in spark, each.field.id in trino) for each in drifts)
+    return tuple(_column(compared, age, *each) for each in rows)
 
 
 def _column(held: StatsComparison, age: Staleness, drift: Drift, spark: bool, trino: bool) -> ColumnStatus:
@@ -135,20 +135,22 @@ def _column(held: StatsComparison, age: Staleness, drift: Drift, spark: bool, tr
     )
 
 
-def _indexes(seen: Survey) -> tuple[IndexStatus, ...]:
-    declared = declared_on(seen.table, seen.store).typed(seen.table.fields())
-    names = {field.id: field.name for field in seen.table.fields()}
+def _indexes(surveyed: Survey) -> tuple[IndexStatus, ...]:
+    declared = declared_on(surveyed.table, surveyed.store).typed(surveyed.table.fields())
+    names = {field.id: field.name for field in surveyed.table.fields()}
     return tuple(
-        _index(seen, index, names[index.field_id]) for index in declared.indexes if index.field_id in names
+        _index(surveyed, index, names[index.field_id])
+        for index in declared.indexes
+        if index.field_id in names
     )
 
 
-def _index(seen: Survey, index: Index, column: str) -> IndexStatus:
-    if seen.fileset is None or seen.state is None:
+def _index(surveyed: Survey, index: Index, column: str) -> IndexStatus:
+    if surveyed.fileset is None or surveyed.state is None:
         return IndexStatus(index.kind, column, Freshness.NEVER, 0, 0.0)
-    covered = seen.fileset.covered(index)
+    covered = surveyed.fileset.covered(index)
     freshness = Freshness.STALE if covered.any() else Freshness.NEVER
     if covered.all():
         freshness = Freshness.CURRENT
-    share = float(seen.numbers("rows")[covered].sum() / seen.rows) if seen.rows else 1.0
+    share = float(surveyed.numbers("rows")[covered].sum() / surveyed.rows) if surveyed.rows else 1.0
     return IndexStatus(index.kind, column, freshness, int(covered.sum()), share)

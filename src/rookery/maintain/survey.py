@@ -1,9 +1,9 @@
-"""One look at a table's metadata, as arrays: what status tells and what steps plan by. No data is read."""
+"""A table's metadata read once, as arrays: the basis of status and of plans. No data is read."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,19 +11,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyiceberg.partitioning import PartitionSpec
 
 from rookery.model import Snapshot
 from rookery.prune.fileset import FileSet
 from rookery.sidecar import State, Store
 from rookery.sidecar.live import live_files
 from rookery.sidecar.usable import from_best_state
-from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable, read_files
-from rookery.tables.iceberg.deletes import deletes_by_file
-from rookery.tables.iceberg.files import IDENTITY
-from rookery.tables.iceberg.manifest_list import Manifest
+from rookery.tables import FILE_SCHEMA, IDENTITY, FileList, Table
+from rookery.tables.files import EQUALITY_DELETES
+from rookery.tables.partitioning import PartitionField
 
-POSITION, EQUALITY = 1, 2  # contents of delete files; a deletion vector is a position delete in Puffin
 PUFFIN = "puffin"
 
 
@@ -31,12 +28,12 @@ PUFFIN = "puffin"
 class Survey:
     """A table's current snapshot: its files, deletes and manifests, and the state that knows them best."""
 
-    table: IcebergTable
+    table: Table
     store: Store
     snapshot: Snapshot | None  # none: the table is empty
     fileset: FileSet | None
     deletes: pa.Table  # delete files, as manifests list them
-    manifests: tuple[Manifest, ...]  # of data and of deletes
+    manifests: tuple[FileList, ...]  # of data and of deletes
 
     @property
     def state(self) -> State | None:
@@ -45,7 +42,7 @@ class Survey:
 
     @property
     def files(self) -> pa.Table:
-        """The live data files: what makes each the same file (`IDENTITY`), and its deletes."""
+        """The live data files: the identity of each (`IDENTITY`), and its deletes."""
         return self.fileset.files if self.fileset is not None else _NO_FILES
 
     def numbers(self, column: str) -> NDArray[np.int64]:
@@ -55,8 +52,8 @@ class Survey:
     @cached_property
     def attached(self) -> Mapping[int, list[Mapping[str, Any]]]:
         """The delete files that may apply to each data file, by its number, where there are any."""
-        found = deletes_by_file(self.files, self.deletes, self.table.unpartitioned_specs)
-        return {number: _applied(rows) for number, rows in found.items()}
+        by_file = self.table.deletes_by_file(self.files, self.deletes)
+        return {number: _applied(rows) for number, rows in by_file.items()}
 
     @cached_property
     def dangling(self) -> pa.Table:
@@ -72,10 +69,10 @@ class Survey:
 
 
 def _applied(deletes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """A vector holds all that position deletes say of its file, so beside it those apply no more."""
+    """A vector contains all position deletes of its file, so where there is one, those no longer apply."""
     if not any(row["format"] == PUFFIN for row in deletes):
         return deletes
-    return [row for row in deletes if row["format"] == PUFFIN or row["content"] == EQUALITY]
+    return [row for row in deletes if row["format"] == PUFFIN or row["content"] == EQUALITY_DELETES]
 
 
 _NO_FILES = (
@@ -83,20 +80,20 @@ _NO_FILES = (
 )
 
 
-def survey(table: IcebergTable, store: Store) -> Survey:
-    """Look at a table as it is now, through the best state that can be read, or by manifests alone.
+def survey(table: Table, store: Store) -> Survey:
+    """Read a table's metadata as it is now, through the best state that can be read, or by manifests alone.
 
     Unlike a scan's file set, files whose deletes have changed since count as not described.
     """
     snapshot = table.snapshot()
     if snapshot is None:
-        return Survey(table, store, None, None, read_files(table.io, []), ())
-    manifests = tuple(table.manifests(snapshot))
-    deletes = read_files(table.io, [manifest for manifest in manifests if manifest.content != 0])
+        return Survey(table, store, None, None, table.read_files([]), ())
+    manifests = tuple(table.file_lists(snapshot))
+    deletes = table.read_files([manifest for manifest in manifests if not manifest.is_data])
     return Survey(table, store, snapshot, _described(table, store, snapshot), deletes, manifests)
 
 
-def _described(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
+def _described(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
     def described_by(state: State) -> FileSet:
         return FileSet(store, state, live_files(table, snapshot, state, decode_all=False))
 
@@ -124,7 +121,7 @@ def rewrite_groups(files: pa.Table, current_spec: int) -> NDArray[np.int64]:
     return np.where((specs == current_spec) & ~nulls[codes], codes, -1)
 
 
-def delete_groups(files: pa.Table, specs: Mapping[int, PartitionSpec]) -> NDArray[np.int64]:
+def delete_groups(files: pa.Table, specs: Mapping[int, Sequence[PartitionField]]) -> NDArray[np.int64]:
     """Number the groups by which Iceberg rewrites position deletes.
 
     It takes each partition as one of all fields that any spec has had; those that its own lacks are null.
@@ -134,7 +131,7 @@ def delete_groups(files: pa.Table, specs: Mapping[int, PartitionSpec]) -> NDArra
     numbers: dict[str, int] = {}
     groups = []
     for spec_id, code in pairs.T.tolist():
-        fields = (field.field_id for field in specs[spec_id].fields)
+        fields = (field.id for field in specs[spec_id])
         values = dict(zip(fields, json.loads(texts[code]), strict=True))
         stated = json.dumps(
             {key: value for key, value in values.items() if value is not None}, sort_keys=True

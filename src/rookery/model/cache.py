@@ -15,7 +15,7 @@ _ALL: WeakSet[Cache] = WeakSet()
 
 
 class Measured(Protocol):
-    """A value that knows how much memory it takes."""
+    """A value that reports its memory."""
 
     @property
     def nbytes(self) -> int:
@@ -35,7 +35,7 @@ def clear_caches() -> None:
 
 
 class Cache:
-    """The values used last, by key, in at most *limit* bytes; the last one stays, however large it is.
+    """The values used last, by key, in at most *limit* bytes; the last one stays, of any size.
 
     A value may grow while it is cached, so that it is measured at every use.
 
@@ -82,11 +82,11 @@ class Cache:
 
     def get(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
         """Return the value of a key; make it if it is not cached."""
-        found: T | None = self.find(key)
-        if found is None:
-            found = make()  # not under the lock: it may take long, and making it twice does no harm
-        self.put(key, found, size(found))
-        return found
+        value: T | None = self.find(key)
+        if value is None:
+            value = make()  # not under the lock: it may take long, and making it twice does no harm
+        self.put(key, value, size(value))
+        return value
 
     def drop(self, key: Hashable) -> None:
         """Drop the value of a key, if there is one."""

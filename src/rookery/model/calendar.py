@@ -20,10 +20,10 @@ def day_text(days: int) -> str:
     """
     ordinal = days + _EPOCH_DAY
     cycles = 0 if 1 <= ordinal <= _LAST_DAY else (ordinal - 1) // _CYCLE_DAYS
-    found = date.fromordinal(ordinal - cycles * _CYCLE_DAYS)  # a day some cycles away
-    year = found.year + cycles * _CYCLE_YEARS
+    day = date.fromordinal(ordinal - cycles * _CYCLE_DAYS)  # a day some cycles away
+    year = day.year + cycles * _CYCLE_YEARS
     sign = "-" if year < 0 else "+" if year > date.max.year else ""
-    return f"{sign}{abs(year):04d}-{found.month:02d}-{found.day:02d}"
+    return f"{sign}{abs(year):04d}-{day.month:02d}-{day.day:02d}"
 
 
 def time_text(micros: int) -> str:

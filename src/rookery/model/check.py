@@ -18,7 +18,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule, held against one subject."""
+    """One rule, checked on one subject."""
 
     subject: str
     rule: str

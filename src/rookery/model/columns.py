@@ -1,4 +1,4 @@
-"""Finding a column by the name that a person gives."""
+"""Finding a column by the name that a user gives."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _Named = TypeVar("_Named", bound=Named)
 
 
 def column_named(columns: Sequence[_Named], name: str) -> _Named:
-    """Return the column of that name: as it is written, else the one that differs in case alone.
+    """Return the column of that name: as it is written, else the one that differs only in case.
 
     >>> from rookery.model.table import Field
     >>> column_named([Field(1, "Id", "long"), Field(2, "day", "date")], "id").id
     1
     """
-    found = [column for column in columns if column.name == name]
-    found = found or [column for column in columns if column.name.lower() == name.lower()]
-    if len(found) != 1:
-        raise no_column(columns, name, "there are several columns" if found else "there is no column")
-    return found[0]
+    matching = [column for column in columns if column.name == name]
+    matching = matching or [column for column in columns if column.name.lower() == name.lower()]
+    if len(matching) != 1:
+        raise no_column(columns, name, "there are several columns" if matching else "there is no column")
+    return matching[0]
 
 
 def no_column(columns: Sequence[Named], name: str, what: str = "there is no column") -> UsageError:
-    """Say that a name stands for no column, or for several, and what the columns are."""
+    """Return the error that a name matches no column, or several, with the known columns."""
     known = ", ".join(column.name for column in columns[:8]) + (" …" if len(columns) > 8 else "")
     return UsageError(f"{what} '{name}'", hint=f"the columns are {known}")

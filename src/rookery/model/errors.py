@@ -1,4 +1,4 @@
-"""The one error root. Every error says in one line what is wrong, and hints at what to do next."""
+"""The one error root. Every error states in one line what is wrong, with a hint at what to do next."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RookeryError(Exception):
 
 
 class UsageError(RookeryError, ValueError):
-    """Something was asked for that cannot be: an unknown name, a wrong option, bad input."""
+    """An invalid request: an unknown name, a wrong option, bad input."""
 
 
 class MachineError(RookeryError):
@@ -35,8 +35,12 @@ class StorageError(RookeryError, OSError):
     """A file cannot be found, read or written."""
 
 
+class MissingTableError(UsageError):
+    """There is no table of that name."""
+
+
 class MissingFileError(StorageError, FileNotFoundError):
-    """The store answers, and says that there is no such file."""
+    """The store answers that there is no such file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ IN_MEMORY = Place("<bytes>")
 
 
 class FormatError(RookeryError, ValueError):
-    """Bytes are not what their format says: names the file, the offset, the expected and the found."""
+    """Bytes are not valid in their format: with the file, the offset, the expected and the found."""
 
     def __init__(self, place: Place, expected: str, found: str, *, hint: str | None = None) -> None:
         super().__init__(f"{place}: expected {expected}, found {found}", hint=hint)
@@ -66,12 +70,12 @@ class FormatError(RookeryError, ValueError):
         self.expected = expected
         self.found = found
 
-    def __reduce__(self) -> tuple[object, ...]:  # so that it crosses process borders whole
+    def __reduce__(self) -> tuple[object, ...]:  # so that it can be pickled
         return _rebuild, (type(self), self.place, self.expected, self.found, self.hint)
 
 
-# A file that is damaged or gone can be passed over and written anew. Any other failure (access denied, store
-# unreachable) tells nothing of the file, and is never taken for its absence.
+# A file that is damaged or missing can be skipped and written again. Any other failure (access denied, store
+# unreachable) shows nothing about the file, and is never taken for its absence.
 UNUSABLE_FILE = (FormatError, MissingFileError)
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Certainty(StrEnum):
-    """How a number came about."""
+    """How a number was obtained."""
 
     EXACT = "exact"
     SKETCHED = "sketched"
@@ -34,7 +34,7 @@ class Estimate:
 
 
 def describe(estimate: Estimate) -> str:
-    """Say an estimate in words.
+    """Format an estimate as text.
 
     >>> describe(Estimate.exact(7)), describe(Estimate(10.4, 8.2, 12.9, Certainty.SKETCHED))
     ('7 exactly', 'about 10, between 8 and 13')

@@ -1,4 +1,4 @@
-"""Signals that end the process, remembered: what waits for another process may not let them through.
+"""Signals that end the process, recorded: a call that waits for another process may lose them.
 
 py4j loses the KeyboardInterrupt that a signal raises: a call made while it unwinds fails, and that error is
 raised in its place.
@@ -27,12 +27,12 @@ def interrupt(number: int, _: object) -> None:
 
 
 def received() -> int | None:
-    """The number of the first signal, if one has come."""
+    """The number of the first signal, if one was received."""
     return _received[0] if _received else None
 
 
 def check_interrupted(error: BaseException | None = None) -> None:
-    """Raise KeyboardInterrupt again if a signal has come, or if *error* was raised while one unwound."""
+    """Raise KeyboardInterrupt again if a signal was received, or if *error* was raised while one unwound."""
     if _received:
         raise KeyboardInterrupt(_received[0])
     while error is not None:

@@ -43,7 +43,7 @@ class TableName:
 
     @property
     def identifier(self) -> tuple[str, ...]:
-        """The name inside its catalog, as PyIceberg takes it."""
+        """The name inside its catalog, as PyIceberg accepts it."""
         return (*self.namespace, self.table)
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class TableName:
 
 
 def split_name(text: str) -> tuple[str, ...]:
-    """Split a dotted name; a part in backquotes may hold dots.
+    """Split a dotted name; a part in backquotes may contain dots.
 
     >>> split_name("db.`a.b`")
     ('db', 'a.b')

@@ -1,11 +1,11 @@
 """Predicates, bound to the columns of a table: what must be true of a row.
 
 A predicate is in negation normal form: there is no NOT, as it was pushed down to the leaves, under the rules
-of three-valued logic, when the predicate was bound. A leaf says when it is *true*; where SQL's answer is
+of three-valued logic, when the predicate was bound. A leaf states when it is *true*; where SQL's answer is
 false or unknown, a row does not match. So AND and OR join plain truth values, and any part that is not
 understood (`Opaque`) may be taken for true without a row being lost.
 
-Values stand in the form of their column's type: whole numbers for integers, for days (date), microseconds
+Values are in the form of their column's type: whole numbers for integers, for days (date), microseconds
 (time, timestamp), nanoseconds (timestamp_ns) and decimals (unscaled, at the column's scale); floats for float
 and double; str for string; bytes for binary, fixed and UUID; bool for boolean.
 """

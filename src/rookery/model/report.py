@@ -1,4 +1,4 @@
-"""Reports: what calls return. A report is data, and lays itself out as sheets, whatever draws them."""
+"""Reports: what calls return. A report is data, and lays itself out as sheets, for any renderer."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Report:
 
 
 def number_text(value: float) -> str:
-    """Return what JSON has no number for, as Spark's to_json writes it.
+    """Return numbers that JSON lacks as text, as Spark's to_json does.
 
     >>> number_text(math.nan), number_text(-math.inf)
     ('NaN', '-Infinity')
@@ -101,7 +101,7 @@ def _finite(value: Any) -> Any:
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """Say how many there are.
+    """Format a count with its noun.
 
     >>> counted(1, "file"), counted(1234, "file"), counted(2, "index", "indexes")
     ('1 file', '1,234 files', '2 indexes')
@@ -110,7 +110,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def thousands(value: float | None) -> str:
-    """Say a number with thousands set apart, or a dash for none.
+    """Format a number with thousands separators, or a dash for None.
 
     >>> thousands(1234567.8), thousands(None)
     ('1,234,568', '–')
@@ -119,7 +119,7 @@ def thousands(value: float | None) -> str:
 
 
 def percent(share: float) -> str:
-    """Say a share in percent; nothing but the whole is 100%.
+    """Format a share in percent; only the whole is 100%.
 
     >>> percent(0.5), percent(0.998), percent(1.0)
     ('50%', '99%', '100%')
@@ -128,7 +128,7 @@ def percent(share: float) -> str:
 
 
 def in_bytes(count: float | None) -> str:
-    """Say a number of bytes as people do.
+    """Format a number of bytes with a unit.
 
     >>> in_bytes(12), in_bytes(123_456), in_bytes(None)
     ('12 bytes', '123.5 kB', '–')

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 def pauses(first: float, longest: float, *, jitter: bool = True) -> Iterator[float]:
     """Yield the seconds to wait before each further attempt, without end.
 
-    With *jitter*, those who met each other's commits do not meet again at the next attempt.
+    With *jitter*, processes whose commits conflicted do not conflict again at the next attempt.
 
     >>> from itertools import islice
     >>> list(islice(pauses(1.0, 5.0, jitter=False), 5))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Field:
     required: bool = False
     repeated: bool = False  # inside a list or a map, where a row has any number of values
     filled: bool = False  # rows of files that lack the column have a value all the same
-    path: tuple[str, ...] = ()  # the parts of the name, which may hold dots themselves
+    path: tuple[str, ...] = ()  # the parts of the name, which may contain dots
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -24,7 +25,7 @@ class Field:
 
     @property
     def nested(self) -> bool:
-        """Whether it stands in a struct, a list or a map: where that is null, it is null too."""
+        """Whether it is in a struct, a list or a map: where that is null, it is null too."""
         return len(self.parts) > 1
 
 
@@ -38,4 +39,6 @@ class Snapshot:
     timestamp_ms: int
     schema_id: int | None
     operation: str | None
-    pinned: bool = False  # asked for by its id: it is read with the columns that it had
+    pinned: bool = False  # selected by its id: it is read with the columns that it had
+    # The writer's summary, numbers as text.
+    summary: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)

@@ -1,7 +1,7 @@
 """Text that is not UTF-8, which Spark stores in STRING columns as it is given.
 
 Java replaces what is not UTF-8 by U+FFFD when it makes a String of bytes. Iceberg does so with the bounds of
-columns and the values of partitions, so such text in metadata may stand for other bytes, which have another
+columns and the values of partitions, so such text in metadata may represent other bytes, which have another
 place in the order.
 """
 
@@ -30,7 +30,7 @@ def java_text(data: bytes) -> str:
 
 
 def is_replaced(texts: pa.Array) -> pa.Array:
-    """Return where text of Iceberg's metadata, as bytes, may stand for other bytes.
+    """Return where text of Iceberg's metadata, as bytes, may represent other bytes.
 
     >>> is_replaced(pa.array(["caf�".encode(), "café".encode(), None])).to_pylist()
     [True, False, None]
@@ -39,7 +39,7 @@ def is_replaced(texts: pa.Array) -> pa.Array:
 
 
 def proven_text(lower: pa.Array, upper: pa.Array, single: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return what bounds of text that Iceberg wrote prove, as bytes; what they do not is null.
+    """Return what bounds of text that Iceberg wrote prove, as bytes; null if not proved.
 
     A bound with U+FFFD may be out of place. Where a bound is not of a *single* row group or partition, it is
     the least or greatest of several after they were replaced: if it is not ASCII (a lower one), or has
@@ -60,7 +60,7 @@ def proven_text(lower: pa.Array, upper: pa.Array, single: pa.Array) -> tuple[pa.
 
 
 def decodable(array: pa.Array) -> pa.Array:
-    """Return the array with all text in UTF-8, other bytes escaped; what is so already is returned as it is.
+    """Return the array with all text in UTF-8, other bytes escaped; valid text is returned as it is.
 
     >>> decodable(pa.array([b"\\xffa", b"ok"], pa.binary()).cast(pa.string(), safe=False)).to_pylist()
     ['\\\\xffa', 'ok']

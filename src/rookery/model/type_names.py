@@ -26,8 +26,11 @@ SKETCHED = frozenset(
 )
 """The types whose distinct values can be counted."""
 
+_MEMBER = re.compile(r"(-?\d+):(\w+(?:\([^)]*\)|\[\d+\])?)")
 # As a whole: a type of which only the beginning is known is another type.
 _PARAMETRIC = re.compile(r"(decimal)\(\d+,\s*\d+\)|(fixed)\[\d+\]|(joint)\(.*\)", re.ASCII)
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)", re.ASCII)
+_FIXED = re.compile(r"fixed\[(\d+)\]", re.ASCII)
 
 
 def base_type(type_name: str) -> str:
@@ -38,3 +41,41 @@ def base_type(type_name: str) -> str:
     """
     match = _PARAMETRIC.fullmatch(type_name)
     return str(match[match.lastindex]) if match and match.lastindex else type_name
+
+
+def precision_and_scale(type_name: str) -> tuple[int, int] | None:
+    """Return how many digits a decimal has, and how many of them after the point; None of other types.
+
+    >>> precision_and_scale("decimal(12, 2)"), precision_and_scale("long")
+    ((12, 2), None)
+    """
+    match = _DECIMAL.fullmatch(type_name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def fixed_length(type_name: str) -> int | None:
+    """Return how many bytes values of a fixed length have; None of other types.
+
+    >>> fixed_length("fixed[16]"), fixed_length("binary")
+    (16, None)
+    """
+    match = _FIXED.fullmatch(type_name)
+    return int(match[1]) if match else None
+
+
+def member_ids(type_name: str) -> tuple[int, ...]:
+    """Return the ids of the members of a column set, by its type.
+
+    >>> member_ids("joint(1:long, 3:decimal(9, 2))"), member_ids("long")
+    ((1, 3), ())
+    """
+    return tuple(member_types(type_name))
+
+
+def member_types(type_name: str) -> dict[int, str]:
+    """Return the types of the members of a column set, by id.
+
+    >>> member_types("joint(1:long, 3:decimal(9, 2), 4:fixed[3])")
+    {1: 'long', 3: 'decimal(9, 2)', 4: 'fixed[3]'}
+    """
+    return {int(number): kind for number, kind in _MEMBER.findall(type_name)}

@@ -1,4 +1,4 @@
-"""Parquet below pyarrow: footers and page indexes with what pyarrow hides, and only the pages that matter."""
+"""Parquet below pyarrow: footers and page indexes with what pyarrow hides, and only the needed pages."""
 
 from rookery.parquet.footer import FIRST_READ, read_footer
 from rookery.parquet.groups import read_row_group

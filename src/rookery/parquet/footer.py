@@ -1,4 +1,4 @@
-"""A Parquet file's footer: its leaf columns by field id, and where their chunks lie."""
+"""A Parquet file's footer: its leaf columns by field id, and the places of their chunks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MAX_FOOTER = 1 << 30
 def read_footer(source: Source, size: int | None = None, rows: int | None = None) -> Footer:
     """Read a footer with one range read, or two if it is long.
 
-    A file that has not as many *rows* as the table's metadata says is not the one that was committed.
+    A file with another number of *rows* than the table's metadata states is not the one committed.
     """
     size = source.size if size is None else size
     if size < len(MAGIC) + _TAIL.size:
@@ -68,7 +68,9 @@ def read_footer(source: Source, size: int | None = None, rows: int | None = None
     at = end - length - start
     with damaged(Place(source.name, end - length), "Parquet metadata"):
         footer = parse_metadata(Cursor(data[at : at + length]).struct())
-    found = sum(group.rows for group in footer.row_groups)
-    if rows is not None and found != rows:
-        raise ParquetError(Place(source.name), f"{rows} rows, as the table's metadata says", f"{found} rows")
+    actual = sum(group.rows for group in footer.row_groups)
+    if rows is not None and actual != rows:
+        raise ParquetError(
+            Place(source.name), f"{rows} rows, as the table's metadata states", f"{actual} rows"
+        )
     return footer

@@ -1,4 +1,4 @@
-"""What a Parquet file is made of: types, encodings, leaves, row groups and chunks."""
+"""The parts of a Parquet file: types, encodings, leaves, row groups and chunks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ParquetError(FormatError):
     """The bytes are not a Parquet file that can be read here."""
 
 
-# NotImplementedError is what pyarrow says of what it does not know, OSError of what does not decompress.
-_OBJECT_BYTES = 1200  # what a leaf or a chunk with its statistics takes in memory, about
+# pyarrow raises NotImplementedError for unknown features, OSError if decompression fails.
+_OBJECT_BYTES = 1200  # approximate memory of a leaf, or of a chunk with its statistics
 _SYMPTOMS: tuple[type[Exception], ...] = (
     *(LookupError, TypeError, AttributeError, ValueError, ArithmeticError),
     *(MemoryError, NotImplementedError, OSError, pa.ArrowException),
@@ -27,7 +27,7 @@ _SYMPTOMS: tuple[type[Exception], ...] = (
 
 @contextmanager
 def damaged(place: Place, expected: str) -> Iterator[None]:
-    """Turn whatever a damaged file does to those who read it into an error that names it."""
+    """Convert all errors of reading a damaged file to one that names it."""
     try:
         yield
     except RookeryError:
@@ -50,7 +50,7 @@ class Physical(IntEnum):
 
 
 class Encoding(IntEnum):
-    """The encodings that matter here."""
+    """The encodings that are distinguished here."""
 
     PLAIN = 0
     PLAIN_DICTIONARY = 2
@@ -84,7 +84,7 @@ class Leaf:
     max_repetition: int
     time_unit: str | None  # "ms", "us" or "ns" of a time or timestamp
     root: int = 0  # the place of its top-level column
-    ordered: bool = False  # the file's bounds of it are in the order of its type, and may be believed
+    ordered: bool = False  # the file's bounds of it are in the order of its type, and can be trusted
     elements: tuple[Struct, ...] = field(default=(), compare=False, repr=False)  # of the schema, by path
 
     @property
@@ -95,7 +95,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a chunk's writer said of its values; None is what it did not say, or what cannot be believed."""
+    """Statistics of a chunk from its writer; None if not stated, or not trusted."""
 
     null_count: int | None = None
     min_value: bytes | None = None
@@ -144,9 +144,9 @@ class Footer:
     row_groups: tuple[RowGroup, ...]
     version: int = 1
     created_by: bytes | None = None
-    arrow_schema: bytes | None = None  # as Arrow's writers leave it, for types that Parquet does not know
+    arrow_schema: bytes | None = None  # as Arrow's writers store it, for types that Parquet does not know
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, about."""
+        """Its approximate memory."""
         return _OBJECT_BYTES * len(self.leaves) * (1 + len(self.row_groups)) + len(self.arrow_schema or b"")

@@ -1,7 +1,7 @@
 """From a footer's Thrift structs to leaves, row groups and chunks.
 
 The numbers are the field ids of `parquet.thrift`. What pruning alone needs (statistics, the places of
-indexes) is optional there: whatever of it is not as it should be counts as absent, and what it would have
+indexes) is optional there: any invalid part of it counts as absent, and what it would have
 pruned is kept.
 """
 
@@ -37,14 +37,14 @@ _WIDTHS = {
 
 
 def parse_metadata(metadata: Struct) -> Footer:
-    """Make a footer of a FileMetaData; LookupError, TypeError or ValueError where it is none."""
+    """Convert a FileMetaData to a footer; LookupError, TypeError or ValueError if it is invalid."""
     leaves = tuple(_leaves(metadata[2], metadata.get(7)))
     groups = []
     first_row = 0
     for group in metadata[4]:
         rows = group[3]
         if type(rows) is not int or not 0 <= rows < _MAX_ROWS:
-            raise TypeError("a row group whose rows are no number")
+            raise TypeError("a row group whose rows are not a number")
         chunks = tuple([_chunk(leaf, column) for leaf, column in zip(leaves, group[1], strict=True)])
         groups.append(RowGroup(rows, chunks, first_row))
         first_row += rows
@@ -108,7 +108,7 @@ def _time_unit(element: Struct) -> str | None:
 
 
 def _is_ordered(element: Struct, orders: list[Struct] | None, index: int) -> bool:
-    """Whether bounds are to be believed: the file says by which order they were found, or there is but one.
+    """Whether bounds can be trusted: the file states their order, or there is only one.
 
     Unsigned and half-precision numbers are ordered in ways that no Iceberg type is.
     """
@@ -132,7 +132,7 @@ def _chunk(leaf: Leaf, column: Struct) -> Chunk:
     start = dictionary_at if 0 < dictionary_at < data_at else data_at
     codec, values, size, encodings = metadata[4], metadata[5], metadata[7], metadata[2]
     if not (type(codec) is type(values) is type(size) is int):
-        raise TypeError("a column chunk whose sizes are no numbers")
+        raise TypeError("a column chunk whose sizes are not numbers")
     plain, dictionary, other = _page_encodings(metadata)
     return Chunk(
         leaf,
@@ -164,19 +164,19 @@ def _text(value: Any) -> bytes | None:
     return value if type(value) is bytes else None
 
 
-def _statistics(leaf: Leaf, found: Any) -> Statistics:
+def _statistics(leaf: Leaf, statistics: Any) -> Statistics:
     """Bounds by the fields 5 and 6, or by the deprecated 1 and 2 where those are in the right order too."""
-    if type(found) is not dict:
+    if type(statistics) is not dict:
         return _NOTHING
-    nulls = found.get(3)
+    nulls = statistics.get(3)
     if type(nulls) is not int or nulls < 0:
         nulls = None
     if not leaf.ordered:
         return Statistics(nulls)
     width = _WIDTHS.get(leaf.physical)
-    high, low = found.get(5), found.get(6)
+    high, low = statistics.get(5), statistics.get(6)
     if high is None and low is None and width:
-        high, low = found.get(1), found.get(2)
+        high, low = statistics.get(1), statistics.get(2)
     return Statistics(nulls, _bound(low, width), _bound(high, width))
 
 
@@ -185,12 +185,12 @@ def _bound(value: Any, width: int | None) -> bytes | None:
 
 
 def _page_encodings(metadata: Struct) -> tuple[bool, bool, bool]:
-    """Which encodings the data pages have: exactly, where `encoding_stats` is there, else what may be."""
+    """Which encodings the data pages have: exactly, if there is `encoding_stats`, else the possible ones."""
     if 13 in metadata:
-        found = {stat[2] for stat in metadata[13] if stat[1] in _DATA_PAGES and stat[3] > 0}
+        encodings = {stat[2] for stat in metadata[13] if stat[1] in _DATA_PAGES and stat[3] > 0}
     else:
-        # Levels are RLE or BIT_PACKED in every file; beside a dictionary, PLAIN may be the dictionary's own.
-        found = set(metadata[2]) - _LEVELS
+        # Levels are RLE or BIT_PACKED in every file; with a dictionary, PLAIN may be the dictionary's own.
+        encodings = set(metadata[2]) - _LEVELS
         if Encoding.RLE in metadata[2] and metadata[1] == Physical.BOOLEAN:
-            found.add(Encoding.RLE)
-    return Encoding.PLAIN in found, not found.isdisjoint(_DICTIONARY), not found <= _KNOWN
+            encodings.add(Encoding.RLE)
+    return Encoding.PLAIN in encodings, not encodings.isdisjoint(_DICTIONARY), not encodings <= _KNOWN

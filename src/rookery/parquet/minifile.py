@@ -1,6 +1,6 @@
 """A Parquet file of one column, made in memory from pages of another file, so that pyarrow decodes them.
 
-The pages are taken as they are; only the footer is written anew.
+The pages are copied unchanged; only the footer is new.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def one_column_file(
     size = sum(map(len, pages))
     metadata = encode(_file(footer, chunk, dictionary_size, size, rows))
     tail = metadata + len(metadata).to_bytes(4, "little") + MAGIC
-    # Arrow keeps its memory; bytes would get theirs from the system anew, which costs more than the copy.
+    # Arrow reuses its memory; bytes would allocate it from the system again, which costs more than a copy.
     file = pa.allocate_buffer(PAGES_AT + size + len(tail))
     view = memoryview(file).cast("B")
     at = 0
@@ -66,7 +66,7 @@ def _file(footer: Footer, chunk: Chunk, dictionary_size: int, size: int, rows: i
 
 
 def _element(element: Struct) -> Struct:
-    """An element of the schema as it was, but with no child beside the one on the way to the leaf."""
+    """An element of the schema as it was, but with only the child that leads to the leaf."""
     copy = dict(element)
     if copy.get(_CHILDREN):
         copy[_CHILDREN] = 1
@@ -78,7 +78,7 @@ def _element(element: Struct) -> Struct:
 
 @lru_cache(maxsize=256)
 def _arrow_schema(whole: bytes, root: int, path: tuple[str, ...]) -> bytes | None:
-    """Cut Arrow's own schema, which tells of time zones and of types that Parquet lacks, to one column."""
+    """Cut Arrow's own schema, which has time zones and types that Parquet lacks, to one column."""
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(whole)))
     if root >= len(schema) or schema.field(root).name != path[0]:
         return None
@@ -96,7 +96,7 @@ def _only(field: pa.Field, path: tuple[str, ...]) -> pa.Field | None:
 
 
 def top_level(leaf: Leaf, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take the leaf's values out of the structs around it; where one of those is null, so is the value."""
+    """Extract the leaf's values from the structs around it; where one of those is null, so is the value."""
     for _ in leaf.path[1:]:
         column = pc.struct_field(column, [0])
     return column

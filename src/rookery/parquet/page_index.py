@@ -1,7 +1,7 @@
-"""The page index: where a chunk's pages lie, which rows they hold, and between which bounds their values are.
+"""The page index: the places of a chunk's pages, their rows, and the bounds of their values.
 
-It stands near the end of the file, apart from the pages, so that those which cannot matter need not be read.
-A page index that contradicts itself is an error: whoever prunes by it then keeps everything.
+It is near the end of the file, apart from the pages, so that pages that cannot match need not be read.
+A page index that contradicts itself is an error: pruning then keeps everything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rookery.parquet.ranges import JOIN_GAP, Range, read_ranges
 from rookery.parquet.thrift import Cursor, Struct
 
 Bounds = tuple[bytes | None, ...]
-_BYTES_OBJECT = 33  # what an empty one takes
+_BYTES_OBJECT = 33  # the size of an empty one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class PageIndex:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, about."""
+        """Its approximate memory."""
         bounds = (value for side in (self.min_values, self.max_values) for value in side or ())
         return 64 + 40 * len(self) + sum(_BYTES_OBJECT + len(value or b"") for value in bounds)
 
@@ -58,17 +58,17 @@ def read_page_indexes(source: Source, chunks: Sequence[Chunk], gap: int = JOIN_G
     """Read those of several chunks; writers put them side by side, so that one read will mostly do."""
     ranges = [extent for chunk in chunks for extent in _extents(chunk)]
     parts = iter(read_ranges(source, ranges, "a page index", gap))
-    found: list[PageIndex | None] = []
+    indexes: list[PageIndex | None] = []
     for chunk in chunks:
-        # A column index by itself bounds pages of which nobody knows the rows.
+        # A column index alone has bounds of pages whose rows are unknown.
         if chunk.offset_index_offset is None or chunk.offset_index_length is None:
-            found.append(None)
+            indexes.append(None)
             continue
         place = Place(source.name, chunk.offset_index_offset)
         with damaged(place, f"a page index of column {'.'.join(chunk.leaf.path)}"):
-            mine = [Cursor(bytes(next(parts))).struct() for _ in _extents(chunk)]
-            found.append(_page_index(place, chunk, *mine))
-    return found
+            structs = [Cursor(bytes(next(parts))).struct() for _ in _extents(chunk)]
+            indexes.append(_page_index(place, chunk, *structs))
+    return indexes
 
 
 def _extents(chunk: Chunk) -> Iterator[Range]:
@@ -91,9 +91,9 @@ def _page_index(place: Place, chunk: Chunk, offsets: Struct, columns: Struct | N
         return index
     pages = len(index)
     null_pages, lows, highs, counts = columns[1], columns[2], columns[3], columns.get(5)
-    for name, found in (("null pages", null_pages), ("minima", lows), ("maxima", highs)):
-        if len(found) != pages:
-            raise ParquetError(place, f"{pages} {name}, one a page", str(len(found)))
+    for name, entries in (("null pages", null_pages), ("minima", lows), ("maxima", highs)):
+        if len(entries) != pages:
+            raise ParquetError(place, f"{pages} {name}, one per page", str(len(entries)))
     if counts is not None and len(counts) != pages:
         raise ParquetError(place, f"{pages} null counts, one a page", str(len(counts)))
     nulls = np.array([flag is True for flag in null_pages], np.bool_)
@@ -114,7 +114,7 @@ def _numbers(values: Iterable[Any]) -> NDArray[np.int64]:
 
 
 def _check_places(place: Place, chunk: Chunk, index: PageIndex) -> None:
-    """Pages stand in the chunk one after the other, and each holds a row at least."""
+    """Pages follow each other in the chunk, and each has at least one row."""
     if not len(index):
         if chunk.values:
             raise ParquetError(place, f"pages of {chunk.values} values", "none")

@@ -19,7 +19,7 @@ from rookery.parquet.ranges import check_range
 from rookery.parquet.thrift import Cursor, Struct, ThriftError
 
 Values = Callable[[NDArray[np.uint8], int, int], None]
-"""Takes the values that lie in an array between two offsets, PLAIN-encoded."""
+"""Receives the values of an array between two offsets, PLAIN-encoded."""
 
 _MAX_PAGE = 1 << 31
 
@@ -29,7 +29,7 @@ class UnreadablePagesError(ParquetError):
 
 
 def read_chunk(source: Source, chunk: Chunk, take: Values) -> None:
-    """Hand every distinct value of *chunk* (and perhaps repetitions) to *take*."""
+    """Pass every distinct value of *chunk* (and perhaps repetitions) to *take*."""
     if chunk.values == 0:
         return
     dictionary_only = chunk.dictionary_size > 0 and not chunk.plain_pages and not chunk.other_pages
@@ -79,7 +79,7 @@ def _take_page(header: Struct, page: memoryview, chunk: Chunk, take: Values) -> 
 
 
 def _check_levels(details: Struct, chunk: Chunk) -> None:
-    """Levels that are not there may have any encoding; those that are must tell their length."""
+    """Absent levels may have any encoding; others must state their length."""
     for encoding, highest in (
         (details[3], chunk.leaf.max_definition),
         (details[4], chunk.leaf.max_repetition),
@@ -94,7 +94,7 @@ def _check_dictionary(encoding: int) -> None:
 
 
 def _skip_levels(values: NDArray[np.uint8], chunk: Chunk) -> int:
-    """In a version 1 page each kind of level stands before the values, behind its length."""
+    """In a version 1 page each kind of level is before the values, after its length."""
     position = 0
     for highest in (chunk.leaf.max_repetition, chunk.leaf.max_definition):
         if highest:

@@ -1,4 +1,4 @@
-"""Parquet's own Bloom filters: the split-block kind, a bitset behind a small header."""
+"""Parquet's own Bloom filters: the split-block kind, a bitset after a small header."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rookery.parquet.thrift import Cursor, Struct
 
 BLOCK_BYTES = 32
 _MAX_BYTES = 128 << 20  # the most that writers make
-_HEADER_READ = 64  # holds any header; for files that do not tell the length of header and bitset
+_HEADER_READ = 64  # holds any header; for files that do not state the length of header and bitset
 
 # BloomFilterHeader: its size, then three unions of which each has one known member.
 _NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 3, 4

@@ -8,14 +8,14 @@ from rookery.io import Source
 from rookery.model import Place
 from rookery.parquet.layout import ParquetError
 
-JOIN_GAP = 64 << 10  # to read so many bytes in vain costs less than another request
+JOIN_GAP = 64 << 10  # reading so many unused bytes costs less than another request
 
 Range = tuple[int, int]
 """An offset and a length."""
 
 
 def check_range(source: Source, offset: int, length: int, what: str) -> None:
-    """Complain of a range that is not inside the file, before memory is set aside for it."""
+    """Raise if a range is not inside the file, before memory is allocated for it."""
     if offset < 0 or length < 0 or offset + length > source.size:
         raise ParquetError(
             Place(source.name, offset), f"{what} inside the file of {source.size} bytes", f"{length} bytes"
@@ -26,7 +26,7 @@ def read_ranges(source: Source, ranges: Sequence[Range], what: str, gap: int = J
     """Read *ranges* of *what*, those at most *gap* bytes apart by one read."""
     for offset, length in ranges:
         check_range(source, offset, length, what)
-    found = [memoryview(b"")] * len(ranges)
+    views = [memoryview(b"")] * len(ranges)
     order = sorted((number for number in range(len(ranges)) if ranges[number][1]), key=ranges.__getitem__)
     first = 0
     while first < len(order):
@@ -39,6 +39,6 @@ def read_ranges(source: Source, ranges: Sequence[Range], what: str, gap: int = J
         data = memoryview(source.read(start, end - start))
         for number in order[first:last]:
             offset, length = ranges[number]
-            found[number] = data[offset - start : offset - start + length]
+            views[number] = data[offset - start : offset - start + length]
         first = last
-    return found
+    return views

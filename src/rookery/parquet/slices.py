@@ -1,7 +1,7 @@
-"""Some rows of a flat column, by reading the pages that hold them and no others.
+"""Some rows of a flat column, by reading only the pages that hold them.
 
-The pages become a file of one column that pyarrow decodes, so that every type, encoding and codec comes out
-as it does from the file itself. Lists and maps have rows that are not counted by values: not here.
+The pages become a file of one column that pyarrow decodes, so that every type, encoding and codec is decoded
+as it does from the file itself. Lists and maps are not supported here, as values do not count their rows.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_columns(
     page_indexes: Sequence[PageIndex | None],
     gap: int = JOIN_GAP,
 ) -> list[pa.ChunkedArray]:
-    """Read several flat leaves in the rows of *ranges*; bytes at most *gap* apart come by one read."""
+    """Read several flat leaves in the rows of *ranges*; bytes at most *gap* apart are read together."""
     wanted = _ordered(ranges, footer.row_groups[row_group].rows)
     return _read(source, footer, leaves, row_group, wanted, page_indexes, gap)
 
@@ -95,7 +95,7 @@ def _ordered(ranges: Rows | None, rows: int) -> NDArray[np.int64]:
     wanted = wanted[wanted[:, 0] != wanted[:, 1]]
     if np.any(np.diff(wanted.ravel()) < 0) or (len(wanted) and (wanted[0, 0] < 0 or wanted[-1, 1] > rows)):
         raise UsageError(
-            f"ranges of rows must ascend, stay apart, and lie within the {rows} rows of the row group"
+            f"ranges of rows must ascend, stay apart, and be within the {rows} rows of the row group"
         )
     return wanted
 
@@ -110,7 +110,7 @@ def _written_out(ranges: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _positions(wanted: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Turn ranges of rows into ranges of places among the rows that are *held*."""
+    """Convert ranges of rows to ranges of positions among the rows that are *held*."""
     if len(held) == 1:
         shifted: NDArray[np.int64] = wanted - held[0, 0]
         return shifted
@@ -134,7 +134,7 @@ class _Cut:
     dictionary_size: int
     rows: int
     held: NDArray[np.int64]  # the same rows, as ranges
-    counts: list[int] | None = None  # rows of each page, where an index tells them
+    counts: list[int] | None = None  # rows of each page, if an index states them
 
 
 def _cut(source: Source, chunk: Chunk, rows: int, wanted: NDArray[np.int64], index: PageIndex | None) -> _Cut:
@@ -150,7 +150,7 @@ def _cut(source: Source, chunk: Chunk, rows: int, wanted: NDArray[np.int64], ind
         whole = [(chunk.start, chunk.size)]
         return _Cut(chunk, whole, chunk.dictionary_size, rows, np.array([(0, rows)], np.int64))
     keep = _pages_of(wanted, index)
-    # Some writers do not say where the dictionary is; whatever stands before the first page is it.
+    # Some writers do not state where the dictionary is; it is all before the first page.
     dictionary = int(index.offsets[0]) - chunk.start
     extents = [(chunk.start, dictionary)] if dictionary else []
     counts = index.row_counts(rows)[keep].tolist()
@@ -199,7 +199,7 @@ def _decode(
 
 
 def _check_pages(data: memoryview, end: int, cut: _Cut) -> None:
-    """See that the pages hold as many rows as is said elsewhere; pyarrow would take what it gets."""
+    """Check that the pages have as many rows as stated elsewhere, which pyarrow does not."""
     cursor = Cursor(data, PAGES_AT)
     counts = []
     left = cut.rows
@@ -215,4 +215,4 @@ def _check_pages(data: memoryview, end: int, cut: _Cut) -> None:
             counts.append(header[details][_VALUES])
             left -= counts[-1]
     if left < 0 or (cut.counts is not None and counts != cut.counts):
-        raise ThriftError("pages of other rows than the index says")
+        raise ThriftError("pages of other rows than the index states")

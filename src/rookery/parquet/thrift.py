@@ -1,8 +1,8 @@
 """Thrift's compact protocol, as far as Parquet's footers, page headers and page indexes use it.
 
-pyarrow hides `encoding_stats` and page headers, which tell whether a chunk's dictionary holds all its values,
-and the page index, which tells where its pages lie. A footer is parsed for every file that is looked into, so
-the loop over a struct's fields keeps its position in a local and reads numbers where it stands.
+pyarrow hides `encoding_stats` and page headers, which show whether a chunk's dictionary has all its values,
+and the page index, which has the places of its pages. A footer is parsed for every file that is examined, so
+the loop over a struct's fields keeps its position in a local and reads numbers inline.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 STOP, TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(13)
 _MAX_DEPTH = 32
 _MAX_SHIFT = 63
-_LONG_LIST = 15  # a list of so many elements or more tells its size in a number of its own
+_LONG_LIST = 15  # a list of so many elements or more has its size in a number of its own
 
 Struct = dict[int, Any]
 

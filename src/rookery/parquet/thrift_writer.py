@@ -1,6 +1,6 @@
 """Writing Thrift's compact protocol: dicts by field id become structs.
 
-A number is an i32 unless it says otherwise, by being an `I64` or an `I8`; bytes are a binary.
+A number is an i32 unless it is an `I64` or an `I8`; bytes are a binary.
 
 >>> encode({1: 2, 3: b"a"}).hex()
 '150428016100'

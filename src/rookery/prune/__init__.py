@@ -1,1 +1,1 @@
-"""The cascade: which files, row groups and pages may hold rows that match. Skipped only on proof."""
+"""The cascade: which files, row groups and pages may have matching rows. Others are skipped only on proof."""

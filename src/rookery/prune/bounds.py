@@ -22,9 +22,9 @@ _FEW = 8  # values that are looked up one by one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Of each unit (a file, a row group, a page): between what its values lie, in their type's form.
+    """The bounds of the values of each unit (a file, a row group, a page), in their type's form.
 
-    A null bound is not known; counts that are not known are -1. Bounds need not be tight, and say nothing
+    A null bound is not known; counts that are not known are -1. Bounds need not be tight, and state nothing
     of NaN.
     """
 
@@ -54,23 +54,23 @@ class Bounds:
 
     @property
     def has_values(self) -> NDArray[np.bool_]:
-        """Where something may be that is not null."""
+        """Units that may have values that are not null."""
         return np.asarray(~((self.nulls >= 0) & (self.nulls == self.values)))
 
     @property
     def has_numbers(self) -> NDArray[np.bool_]:
-        """Where something may be that is neither null nor NaN."""
+        """Units that may have values that are neither null nor NaN."""
         known = (self.nulls >= 0) & (self.nans >= 0)
         return np.asarray(~(known & (self.nulls + self.nans == self.values)) & self.has_values)
 
     @property
     def has_nans(self) -> NDArray[np.bool_]:
-        """Where NaN may be."""
+        """Units that may have NaN."""
         return np.asarray((self.nans != 0) & self.has_values)
 
 
 def might_match(leaf: Leaf, bounds: Bounds) -> NDArray[np.bool_]:
-    """Return the units in which the leaf may be true of a row; of the others that is proven impossible."""
+    """Return the units in which the leaf may be true of a row; for the others that is proved impossible."""
     if isinstance(leaf, IsNull):
         return bounds.has_values if leaf.negated else np.asarray(bounds.nulls != 0)
     if isinstance(leaf, IsNaN):
@@ -130,23 +130,23 @@ def _compare(leaf: Compare, bounds: Bounds) -> NDArray[np.bool_]:
         reaches = pc.less if leaf.op is Op.LT else pc.less_equal
         return _unless(reaches(bounds.lower, limit)) & bounds.has_numbers
     reaches = pc.greater if leaf.op is Op.GT else pc.greater_equal
-    found = _unless(reaches(bounds.upper, limit)) & bounds.has_numbers
-    return found | bounds.has_nans if is_float(kind) else found  # NaN is greater than all else
+    may_match = _unless(reaches(bounds.upper, limit)) & bounds.has_numbers
+    return may_match | bounds.has_nans if is_float(kind) else may_match  # NaN is greater than all else
 
 
 def _one_of(kind: str, values: Sequence[Value], bounds: Bounds) -> NDArray[np.bool_]:
     numbers = [value for value in values if not _is_nan(value)]
-    found = bounds.has_nans if len(numbers) < len(values) else np.zeros(len(bounds), bool)
+    may_match = bounds.has_nans if len(numbers) < len(values) else np.zeros(len(bounds), bool)
     if not numbers:
-        return found
+        return may_match
     if len(numbers) > _FEW:
-        return found | (_between_many(kind, numbers, bounds) & bounds.has_numbers)
+        return may_match | (_between_many(kind, numbers, bounds) & bounds.has_numbers)
     for value in numbers:
         wanted = scalar(kind, value)
         inside = _unless(pc.less_equal(bounds.lower, wanted))
         inside &= _unless(pc.greater_equal(bounds.upper, wanted))
-        found = found | (inside & bounds.has_numbers)
-    return found
+        may_match = may_match | (inside & bounds.has_numbers)
+    return may_match
 
 
 def _not_one_of(kind: str, values: Sequence[Value], bounds: Bounds) -> NDArray[np.bool_]:
@@ -164,7 +164,7 @@ def _not_one_of(kind: str, values: Sequence[Value], bounds: Bounds) -> NDArray[n
 
 
 def _between_many(kind: str, values: Sequence[Value], bounds: Bounds) -> NDArray[np.bool_]:
-    """Whether any of many values lies between the bounds of each unit."""
+    """Whether any of many values is between the bounds of each unit."""
     base = base_type(kind)
     if base == "decimal":
         edges = (scalar(kind, min(values)), scalar(kind, max(values)))
@@ -183,8 +183,8 @@ def _between_many(kind: str, values: Sequence[Value], bounds: Bounds) -> NDArray
     last = np.searchsorted(wanted, upper, "right")
     first[np.asarray(bounds.lower.is_null())] = 0
     last[np.asarray(bounds.upper.is_null())] = len(wanted)
-    found: NDArray[np.bool_] = last > first
-    return found
+    any_between: NDArray[np.bool_] = last > first
+    return any_between
 
 
 def _prefixes(values: pa.Array) -> NDArray[np.uint64]:
@@ -208,8 +208,8 @@ def _like(leaf: Like, bounds: Bounds) -> NDArray[np.bool_]:
         inside = _surely(pc.greater_equal(bounds.lower, prefix))
         inside &= _surely(pc.less(bounds.upper, after)) if after else inside
         return ~inside
-    found = _unless(pc.greater_equal(bounds.upper, prefix))
-    return found & _unless(pc.less(bounds.lower, after)) if after else found
+    may_match = _unless(pc.greater_equal(bounds.upper, prefix))
+    return may_match & _unless(pc.less(bounds.lower, after)) if after else may_match
 
 
 def _successor(prefix: bytes) -> bytes | None:
@@ -226,10 +226,10 @@ def _is_nan(value: Value) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _unless(found: Any) -> NDArray[np.bool_]:
-    """True unless proven false: what is not known may be."""
-    return np.asarray(found.fill_null(True).to_numpy(zero_copy_only=False), bool)
+def _unless(test: Any) -> NDArray[np.bool_]:
+    """True unless proved false: the unknown counts as true."""
+    return np.asarray(test.fill_null(True).to_numpy(zero_copy_only=False), bool)
 
 
-def _surely(found: Any) -> NDArray[np.bool_]:
-    return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False), bool)
+def _surely(test: Any) -> NDArray[np.bool_]:
+    return np.asarray(test.fill_null(False).to_numpy(zero_copy_only=False), bool)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from pyiceberg.schema import index_by_id
 
 from rookery.model import leaves_of
 from rookery.prune.partitions import PartitionColumn, might_match_partitions, partition_columns
@@ -20,16 +19,16 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
     columns = useful_columns(pruning)
     keep = np.ones(len(pruning.files), bool)
     if not columns:
-        partitioned = any(spec.fields for spec in pruning.table.table.specs().values())
+        partitioned = any(pruning.table.specs.values())
         return keep, "not partitioned by these columns" if partitioned else "the table has no partitions"
     files = pruning.files.files
     specs = files["spec_id"].to_numpy()
     for spec_id, known in columns.items():
-        mine = np.flatnonzero(specs == spec_id)
-        if len(mine):
-            encoded = files["partition"].take(mine).combine_chunks().dictionary_encode()
-            found = might_match_partitions(pruning.predicate, known, encoded.dictionary.to_pylist())
-            keep[mine] = found[np.asarray(encoded.indices)]
+        of_spec = np.flatnonzero(specs == spec_id)
+        if len(of_spec):
+            encoded = files["partition"].take(of_spec).combine_chunks().dictionary_encode()
+            may_match = might_match_partitions(pruning.predicate, known, encoded.dictionary.to_pylist())
+            keep[of_spec] = may_match[np.asarray(encoded.indices)]
     return keep, ""
 
 
@@ -37,9 +36,9 @@ def useful_columns(pruning: Pruning) -> dict[int, list[PartitionColumn]]:
     """The partition fields, by spec, that are made from columns of the predicate."""
     wanted = {leaf.field.id for leaf in leaves_of(pruning.predicate)}
     schema = pruning.table.schema(pruning.snapshot)
-    types = {number: field.field_type for number, field in index_by_id(schema).items()}
-    found = {
+    types = {number: str(column.type) for number, column in schema.by_id.items()}
+    by_spec = {
         spec_id: [column for column in partition_columns(spec, types) if column.source_id in wanted]
-        for spec_id, spec in pruning.table.table.specs().items()
+        for spec_id, spec in pruning.table.specs.items()
     }
-    return {spec_id: columns for spec_id, columns in found.items() if columns}
+    return {spec_id: columns for spec_id, columns in by_spec.items() if columns}

@@ -21,14 +21,14 @@ MOST_VALUES = 1000
 
 
 def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
-    """Leave out files in which none of the values asked for occurs."""
+    """Leave out files in which none of the wanted values occurs."""
     files, state = pruning.files, pruning.files.state
     everything = np.ones(len(files), bool)
     if state is None:
         return everything, "the table was never analysed"
-    asked = [leaf for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None]
-    if not asked:
-        return everything, "serves = and IN alone"
+    equality_leaves = [leaf for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None]
+    if not equality_leaves:
+        return everything, "serves only = and IN"
     lowest: list[int] = []
 
     def test(leaf: Leaf) -> NDArray[np.bool_]:
@@ -37,9 +37,9 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
         if values is None or len(values) > MOST_VALUES or state.header.types.get(field.id) != field.type:
             return everything
         hashes = [theta_hashes(field.type, value) for value in values]
-        if any(found is None for found in hashes):
+        if any(each is None for each in hashes):
             return everything
-        flat = [number for found in hashes for number in found or ()]
+        flat = [number for each in hashes for number in each or ()]
 
         def verdict(place: SegmentPosition) -> NDArray[np.bool_]:
             return _verdict(pruning, place, field, flat, lowest)
@@ -60,7 +60,7 @@ def _verdict(
     if not pruning.keep[place.numbers].any():
         return everything
     assert pruning.files.state is not None
-    # What was collected of a column when it had another type is still in the segment, but is of no use.
+    # Sketches of a column from when it had another type are still in the segment, but not usable.
     if field.id not in pruning.files.state.header.segments[place.segment].field_ids:
         return everything
     segment = pruning.files.segment(place.segment)
@@ -75,10 +75,10 @@ def _verdict(
         lambda: segment.thetas(frozenset({field.id}))[field.id],
         nbytes_of,
     )
-    found = np.zeros(inverted.files, bool)
+    may_match = np.zeros(inverted.files, bool)
     for value in hashes:
         files = inverted.with_hash(value)
         if files is None:
             return everything
-        found |= files
-    return found[place.ordinals] | ~pruning.files.sketched_whole[place.numbers]
+        may_match |= files
+    return may_match[place.ordinals] | ~pruning.files.sketched_whole[place.numbers]

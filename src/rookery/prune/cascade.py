@@ -1,6 +1,6 @@
 """The cascade: an ordered tuple of stages, each of which leaves out files on proof, over whole arrays.
 
-A stage that fails, or cannot help, keeps every file and says so.
+A stage that fails, or cannot help, keeps every file and notes why.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from rookery.indexes.view import SegmentRows
 from rookery.model import ALWAYS, NEVER, Predicate, Snapshot, opaque_parts
 from rookery.prune import by_bounds, by_manifest, by_partition, by_theta
 from rookery.prune.fileset import FileSet
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """What a stage did: how much went in, how much was left, what that took, and why it could not help."""
+    """What a stage did: its input and output, its costs, and why it could not help."""
 
     name: str
     files_in: int
@@ -48,11 +48,12 @@ class StageReport:
 class Pruning:
     """A predicate on its way through the cascade."""
 
-    table: IcebergTable
+    table: Table
     snapshot: Snapshot
     files: FileSet
     predicate: Predicate
     keep: NDArray[np.bool_]
+    alone: NDArray[np.bool_]  # files whose rows no other file replaces; the others are not skipped
     stages: list[StageReport] = field(default_factory=list)
     rows: dict[int, SegmentRows] = field(default_factory=dict)  # by segment, where an index knows rows
 
@@ -84,9 +85,10 @@ CASCADE: tuple[tuple[str, Stage], ...] = (
 """Those of indexes follow, in the order of the registry."""
 
 
-def prune(table: IcebergTable, snapshot: Snapshot, files: FileSet, predicate: Predicate) -> Pruning:
+def prune(table: Table, snapshot: Snapshot, files: FileSet, predicate: Predicate) -> Pruning:
     """Send a predicate through the cascade."""
-    pruning = Pruning(table, snapshot, files, predicate, np.ones(len(files), bool))
+    everything = np.ones(len(files), bool)
+    pruning = Pruning(table, snapshot, files, predicate, everything, table.stands_alone(files.files))
     indexes = ((kind.stage, kind.prune) for kind in KINDS.values())
     for name, stage in (*CASCADE, *indexes):
         _run(pruning, name, stage)
@@ -96,8 +98,8 @@ def prune(table: IcebergTable, snapshot: Snapshot, files: FileSet, predicate: Pr
 def _run(pruning: Pruning, name: str, stage: Stage) -> None:
     started = time.perf_counter()
     before, read_before = pruning.measure(), pruning.files.index_bytes()
-    found, note = _judged(pruning, name, stage)
-    pruning.keep = pruning.keep & found
+    may_match, note = _judged(pruning, name, stage)
+    pruning.keep = pruning.keep & (may_match | ~pruning.alone)
     after = pruning.measure()
     read = pruning.files.index_bytes() - read_before
     took = (time.perf_counter() - started) * 1000
@@ -117,10 +119,10 @@ def _judged(pruning: Pruning, name: str, stage: Stage) -> tuple[NDArray[np.bool_
     if pruning.predicate == NEVER:
         return ~everything, "no row can match"
     try:
-        found, note = stage(pruning)
-    except Exception as error:  # noqa: BLE001  # whatever goes wrong in here costs speed, never a row
+        may_match, note = stage(pruning)
+    except Exception as error:  # noqa: BLE001  # an error here costs speed, never a row
         log.warning("the stage '%s' could not be used: %s", name, error)
         return everything, f"could not be used: {error}"
-    if not note and found.all() and (parts := list(opaque_parts(pruning.predicate))):
+    if not note and may_match.all() and (parts := list(opaque_parts(pruning.predicate))):
         note = f"not understood: {parts[0].text} ({parts[0].reason})"
-    return found, note
+    return may_match, note

@@ -1,11 +1,9 @@
-"""The live files of a snapshot as arrays: what the state's segments say of them, and fresh manifests."""
+"""The live files of a snapshot as arrays: from the state's segments, and from new manifests."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,20 +11,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.indexes.view import SegmentPosition
-from rookery.model import Field, MissingFileError, RookeryError, Snapshot, StorageError
+from rookery.model import Field, Snapshot
 from rookery.model.cache import nbytes_of
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.sidecar import Index, Segment, State, Store
 from rookery.sidecar.live import Live, live_files
-from rookery.sidecar.state import read_state
+from rookery.sidecar.usable import from_best_cached_state
 from rookery.sidecar.zone_map import FILE_COLUMNS, ZoneMap, column_of, proven
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 from rookery.values.canonical import bound_from_bytes, is_float
-
-log = logging.getLogger(__name__)
-
-_LISTING_SECONDS = 300
-_NAME_BYTES = 200  # what an entry of a listing takes, about
 
 
 class FileSet:
@@ -57,7 +50,7 @@ class FileSet:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, about; its state and segments are counted by themselves."""
+        """Its approximate memory; its state and segments are counted separately."""
         tables = (
             self.files,
             self._fresh,
@@ -92,12 +85,12 @@ class FileSet:
     def _is_known(self, live: Live, known: NDArray[np.int64]) -> NDArray[np.bool_]:
         if self.state is None or not len(known):
             return np.zeros(live.decoded.num_rows, bool)
-        found = pc.is_in(live.keys, value_set=self._rows["key"].combine_chunks())
-        return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+        is_known = pc.is_in(live.keys, value_set=self._rows["key"].combine_chunks())
+        return np.asarray(is_known.to_numpy(zero_copy_only=False), bool)
 
     @cached_property
     def places(self) -> list[SegmentPosition]:
-        """Every segment's live files, a file once in each segment that knows it."""
+        """Every segment's live files, a file once in each segment that describes it."""
         if self.state is None:
             return []
         segments, ordinals = self._rows["segment"].to_numpy(), self._rows["ordinal"].to_numpy()
@@ -130,9 +123,9 @@ class FileSet:
             return self._opened[number]
         entry = self.state.header.segments[number]
         key = ("segment", self.store.path(entry.name))
-        found = self.store.cache.get(key, lambda: self.store.recall_segment(entry), nbytes_of)
-        self._opened[number] = found
-        return found
+        opened = self.store.cache.get(key, lambda: self.store.recall_segment(entry), nbytes_of)
+        self._opened[number] = opened
+        return opened
 
     def having(self, index: Index) -> list[SegmentPosition]:
         """Return the places of the segments that hold an index."""
@@ -142,37 +135,37 @@ class FileSet:
 
     def covered(self, index: Index) -> NDArray[np.bool_]:
         """Return which files an index covers."""
-        found = np.zeros(len(self), bool)
+        is_covered = np.zeros(len(self), bool)
         for place in self.having(index) if self.state is not None else ():
-            found[place.numbers] = True
-        return found
+            is_covered[place.numbers] = True
+        return is_covered
 
     @cached_property
     def sketched_whole(self) -> NDArray[np.bool_]:
-        """Of which files the distinct values are known of every row that may be live.
+        """The files whose distinct values are known for every row that may be live.
 
-        Those of a file with deletes are of the rows that were left then; deletes may be taken back.
+        Those of a file with deletes are of the rows left at that time; deletes may be undone.
         """
         if self.live.same_deletes:
             return np.ones(len(self), bool)
         return np.asarray(pc.equal(self.files["deletes"], "").to_numpy(), bool)
 
     def opening_cost(self) -> int:
-        """How much was read to know the files, if nobody has asked before: what is kept costs once."""
+        """How many bytes were read to load the files, counted once: they are cached."""
         unpaid, self._unpaid = self._unpaid, 0
         return unpaid
 
     def index_bytes(self) -> int:
-        """How much has been read of the segments so far, by whoever."""
+        """How many bytes of the segments were read so far, by all users."""
         return sum(segment.bytes_read for segment in list(self._opened.values()))
 
     def expect_all_columns(self) -> None:
-        """Say that the bounds of many columns will be asked for: manifests' maps are then walked once."""
+        """Announce that bounds of many columns will be read, so that manifests' maps are converted once."""
         if self._fresh_zone is None:
             self._fresh_zone = ZoneMap.of(self._fresh)
 
     def bounds(self, field: Field) -> Bounds:
-        """Return between what a column's values lie in each file."""
+        """Return the bounds of a column in each file."""
         key = (field.id, field.type)  # whether it is nested never changes
         if key not in self._bounds:
             parts = [
@@ -209,69 +202,27 @@ def _taken(table: pa.Table, places: NDArray[np.int64]) -> pa.Table:
     return table.take(pa.array(places))
 
 
-def file_set(table: IcebergTable, store: Store, snapshot: Snapshot) -> FileSet:
+def file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
     """Return the live files of a snapshot, by the best state that can be read, or by manifests alone."""
-    ancestors = [ancestor.id for ancestor in table.ancestors(snapshot)]
-    notes: list[str] = []
-    for name, state in _states(table, store, ancestors, notes):
-        if state.header.table_uuid != str(table.table.metadata.table_uuid):
-            continue
-        key = ("file set", store.path(name), snapshot.id)
 
-        def build(state: State = state) -> FileSet:
-            # What is known of all rows of a file holds whatever its deletes are by now.
-            grown = state.header.snapshot_id in ancestors
-            return FileSet(
+    def described_by(state: State) -> FileSet:
+        # Facts about all rows of a file are valid for any later deletes.
+        grown = any(ancestor.id == state.header.snapshot_id for ancestor in table.ancestors(snapshot))
+        return store.cache.get(
+            ("file set", store.path(state.name), snapshot.id),
+            lambda: FileSet(
                 store, state, live_files(table, snapshot, state, decode_all=False, whatever_deletes=grown)
-            )
+            ),
+            nbytes_of,
+        )
 
-        try:
-            return store.cache.get(key, build, nbytes_of)
-        except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
-            log.warning("a state is skipped, the next analyze replaces it: %s", error)
-            notes.append(f"a state is skipped: {error}")
-    found = store.cache.get(
-        ("file set", table.location, str(table.table.metadata.table_uuid), snapshot.id),
-        lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True)),
-        nbytes_of,
-    )
-    found.notes[:] = notes
-    return found
-
-
-def _states(
-    table: IcebergTable, store: Store, ancestors: Sequence[int], notes: list[str]
-) -> Iterator[tuple[str, State]]:
-    """The readable states, best first; those read before are cached."""
-    try:
-        listed = _listing(table, store)
-    except StorageError as error:  # rows are found without a state too
-        log.warning("indexes are not used: %s", error)
-        notes.append(f"indexes are not used: {error}")
-        return
-    for name in store.ranked(ancestors, listed):
-        path = store.path(name)
-        read = partial(read_state, path, store.io_properties, sketches=False, size=listed[name])
-        try:
-            yield name, store.cache.get(("state", path), read, nbytes_of)
-        except RookeryError as error:
-            if isinstance(error, MissingFileError):
-                store.cache.drop(_listing_key(table, store))
-            log.warning("a state is skipped, the next analyze replaces it: %s", error)
-            notes.append(f"a state is skipped: {error}")
-
-
-def _listing(table: IcebergTable, store: Store) -> Mapping[str, int]:
-    """What lies beside the table: listed once for a version of its metadata, and again after a while.
-
-    A state that another process writes without a commit is seen when the while is over; until then the table
-    is read by an older one, which is slower but never wrong.
-    """
-    if not table.table.metadata_location:
-        return store.listing()
-    return store.cache.get(_listing_key(table, store), store.listing, lambda names: _NAME_BYTES * len(names))
-
-
-def _listing_key(table: IcebergTable, store: Store) -> tuple[str, str, str, int, int]:
-    period = int(time.time() // _LISTING_SECONDS)
-    return "listing", store.location, table.table.metadata_location, store.changes, period
+    notes: list[str] = []
+    fileset = from_best_cached_state(table, store, snapshot, described_by, notes)
+    if fileset is None:
+        fileset = store.cache.get(
+            ("file set", table.location, table.uuid, snapshot.id),
+            lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True)),
+            nbytes_of,
+        )
+        fileset.notes[:] = notes
+    return fileset

@@ -1,7 +1,7 @@
 """Inside a Parquet file: which row groups, and which rows of them, may match.
 
 Row groups are judged by their statistics, then by dictionaries and Parquet's own Bloom filters; pages by the
-page index. A part of a file that cannot be understood is kept whole.
+page index. A part of a file that cannot be parsed is kept whole.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from rookery.parquet.pages import read_chunk
 from rookery.prune.bounds import UNKNOWN, Bounds, might_match
 from rookery.sketch.bloom import block_of, masks_of
 from rookery.sketch.value_hashes import bloom_hashes, plain_bytes
+from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 from rookery.values.canonical import SUPPORTED, bound_from_bytes, form_of, is_float
 from rookery.values.evaluate import evaluate
 
@@ -55,10 +56,12 @@ _PLAIN = {
 class StoredFile:
     """A file as the table's metadata describes it."""
 
-    identity: str  # what makes it the same file; another may have its path
+    identity: str  # its identity; another file may have its path
     size: int
     rows: int
-    replaced: frozenset[int] = frozenset()  # columns, by field id, whose values stand in the partition
+    replaced: frozenset[int] = frozenset()  # columns, by field id, whose values are in the partition
+    mapping: ColumnMapping = BY_FIELD_ID
+    stands_alone: bool = True  # else rows in it replace rows in other files, or are replaced
 
 
 @dataclass(slots=True)
@@ -92,13 +95,17 @@ def row_groups(
 ) -> Inside:
     """Return the row groups of a file that may match.
 
-    Of columns that are *answered* (by field id) an index has said that the file may hold the values.
+    For columns that are *answered* (by field id), an index has already shown that the file may match.
     """
     footer = open_footer(source, file, cache)
-    leaves = {leaf.field_id: leaf for leaf in footer.leaves if leaf.field_id is not None}
+    mapped = file.mapping.with_ids(footer.leaves)
+    leaves = {leaf.field_id: leaf for leaf in mapped if leaf.field_id is not None}
     counting = {number: leaf for number, leaf in leaves.items() if number not in file.replaced}
     everything = [Group(number) for number in range(len(footer.row_groups))]
     inside = Inside(file, footer, counting, everything, cache)
+    if not file.stands_alone:
+        inside.notes.append("a file whose rows are merged with those of others is read whole")
+        return inside
     if not leaves:
         inside.notes.append("a file without field ids is read whole")
         return inside
@@ -117,14 +124,14 @@ def _by_statistics(inside: Inside, leaf: Leaf) -> NDArray[np.bool_]:
     rows = np.array([group.rows for group in groups], np.int64)
     if stored is None:
         return np.ones(len(groups), bool) if column.filled else might_match(leaf, _all_null(column, rows))
-    said = [group.chunks[stored.index].statistics for group in groups]
+    statistics = [group.chunks[stored.index].statistics for group in groups]
     bounds = _bounds(
         column,
         stored,
-        [found.min_value for found in said],
-        [found.max_value for found in said],
+        [each.min_value for each in statistics],
+        [each.max_value for each in statistics],
         rows,
-        np.array([UNKNOWN if found.null_count is None else found.null_count for found in said], np.int64),
+        np.array([UNKNOWN if each.null_count is None else each.null_count for each in statistics], np.int64),
     )
     return might_match(leaf, bounds)
 
@@ -150,7 +157,7 @@ def _bounds(
 
 
 def _typed(kind: str, stored: ParquetLeaf, values: Sequence[bytes | None]) -> pa.Array:
-    """Turn Parquet's bounds into their type's form; those of another physical type are unknown."""
+    """Convert Parquet's bounds to their type's form; those of another physical type are unknown."""
     base, physical = base_type(kind), stored.physical
     if base not in SUPPORTED or not _understood(base, stored):
         return pa.nulls(len(values), form_of(kind) if base in SUPPORTED else pa.int64())
@@ -176,7 +183,7 @@ def _understood(base: str, stored: ParquetLeaf) -> bool:
 def _by_values(
     source: Source, inside: Inside, group: RowGroup, answered: Collection[int], leaf: Leaf
 ) -> NDArray[np.bool_]:
-    """Whether a row group may hold one of the values asked for, by its dictionary or its Bloom filter."""
+    """Whether a row group may have one of the wanted values, by its dictionary or its Bloom filter."""
     maybe = np.ones(1, bool)
     values, stored = wanted_values(leaf), inside.leaves.get(leaf.field.id)
     base = base_type(leaf.field.type)
@@ -198,10 +205,10 @@ def _by_values(
 def _in_bloom(source: Source, chunk: Chunk, leaf: Leaf, values: Sequence) -> bool:  # type: ignore[type-arg]
     bits = read_bloom(source, chunk)
     hashes = [bloom_hashes(leaf.field.type, value) for value in values]
-    if bits is None or any(found is None for found in hashes):
+    if bits is None or any(each is None for each in hashes):
         return True
     words = np.frombuffer(bits, "<u4").reshape(-1, 8)
-    for value in (number for found in hashes for number in found or ()):
+    for value in (number for each in hashes for number in each or ()):
         masks = masks_of(value)
         if ((words[block_of(value, len(words))] & masks) == masks).all():
             return True
@@ -209,7 +216,7 @@ def _in_bloom(source: Source, chunk: Chunk, leaf: Leaf, values: Sequence) -> boo
 
 
 def _dictionary_tells(chunk: Chunk) -> bool:
-    """Whether every value of a chunk stands in its dictionary, and that is not long."""
+    """Whether every value of a chunk is in its dictionary, and that is short."""
     only = not chunk.plain_pages and not chunk.other_pages and chunk.dictionary_pages
     return only and 0 < chunk.dictionary_size <= _LONGEST_DICTIONARY
 
@@ -217,7 +224,7 @@ def _dictionary_tells(chunk: Chunk) -> bool:
 def _in_dictionary(source: Source, chunk: Chunk, leaf: Leaf, values: Sequence) -> bool:  # type: ignore[type-arg]
     """Whether a value's bytes occur in the dictionary page; only that they do not is proof."""
     wanted = [plain_bytes(leaf.field.type, value) for value in values]
-    if any(found is None for found in wanted):
+    if any(each is None for each in wanted):
         return True
     parts: list[bytes] = []
     read_chunk(source, chunk, lambda data, start, end: parts.append(data[start:end].tobytes()))
@@ -225,14 +232,16 @@ def _in_dictionary(source: Source, chunk: Chunk, leaf: Leaf, values: Sequence) -
     prefixed = chunk.leaf.physical is Physical.BYTE_ARRAY
     sought = [
         (len(data).to_bytes(4, "little") + data) if prefixed else data
-        for found in wanted
-        for data in found or ()
+        for each in wanted
+        for data in each or ()
     ]
     return any(page.find(data) >= 0 for data in sought)
 
 
 def pages(source: Source, inside: Inside, predicate: Predicate) -> None:
-    """Note of every row group that is left which of its rows lie in pages that may match."""
+    """Note for each row group that is left which of its rows are in pages that may match."""
+    if not inside.file.stands_alone:
+        return
     wanted = {leaf.field.id: leaf.field for leaf in leaves_of(predicate)}
     stored = [inside.leaves[number] for number in wanted if number in inside.leaves]
     stored = [leaf for leaf in stored if leaf.is_flat]
@@ -247,8 +256,8 @@ def pages(source: Source, inside: Inside, predicate: Predicate) -> None:
             index = known.get(leaf.field.id)
             if index is None:
                 return np.ones(rows.rows, bool)
-            found = might_match(leaf, _page_bounds(inside, leaf.field, index, rows.rows))
-            return np.repeat(found, index.row_counts(rows.rows))
+            page_matches = might_match(leaf, _page_bounds(inside, leaf.field, index, rows.rows))
+            return np.repeat(page_matches, index.row_counts(rows.rows))
 
         if known:
             group.rows = evaluate(predicate, test, rows.rows)

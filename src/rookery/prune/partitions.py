@@ -1,7 +1,7 @@
-"""What partitions prove: a predicate on a column, seen through the transform that made the partition.
+"""What partitions prove: a predicate on a column, projected through the transform of the partition.
 
-Each leaf is turned into one on the partition's value that is true wherever the leaf may be. Transforms of
-time that older writers rounded towards 1970 are met with the slack that Iceberg gives them.
+Each leaf is converted to one on the partition's value that is true wherever the leaf may be. Transforms of
+time that older writers rounded towards 1970 are treated with the same tolerance as in Iceberg.
 """
 
 from __future__ import annotations
@@ -15,15 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyiceberg.partitioning import PartitionSpec
-from pyiceberg.transforms import (
-    BucketTransform,
-    IdentityTransform,
-    TimeTransform,
-    Transform,
-    TruncateTransform,
-)
-from pyiceberg.types import IcebergType, PrimitiveType
 
 from rookery.model import (
     ALWAYS,
@@ -43,6 +34,7 @@ from rookery.model import (
 from rookery.model.text import proven_text
 from rookery.model.type_names import base_type
 from rookery.prune.bounds import Bounds, might_match
+from rookery.tables.partitioning import PartitionField, Transform, TransformKind
 from rookery.values.canonical import MOST_DIGITS, SUPPORTED, decimal_of, form_of, scale_of, unscaled_of
 from rookery.values.evaluate import evaluate
 
@@ -52,39 +44,36 @@ _LEAST = {"int": 2**31, "long": 2**63}  # with a minus
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumn:
-    """A partition field as a column of its own: where its value stands, and what it is made from."""
+    """A partition field as a column of its own: the position of its value, and its source."""
 
     place: int
     source_id: int
-    transform: Transform[Any, Any]
-    source_type: IcebergType
+    transform: Transform
+    source_type: str
     field: Field  # of the value
 
 
-def partition_columns(spec: PartitionSpec, types: Mapping[int, IcebergType]) -> list[PartitionColumn]:
-    """Return the fields of a spec that can prove something; *types* are those of the source columns."""
-    found = []
-    for place, part in enumerate(spec.fields):
+def partition_columns(spec: Sequence[PartitionField], types: Mapping[int, str]) -> list[PartitionColumn]:
+    """Return the fields of a spec that are usable for pruning; *types* are those of the source columns."""
+    columns = []
+    for place, part in enumerate(spec):
         kind = types.get(part.source_id)
         transform = part.transform
-        understood = isinstance(
-            transform, IdentityTransform | BucketTransform | TruncateTransform | TimeTransform
-        )
-        if kind is None or not understood or not isinstance(kind, PrimitiveType):
-            continue  # void, transforms of the future, columns that are gone
-        if base_type(str(kind)) not in SUPPORTED:
-            continue  # types of the future
-        result = "int" if isinstance(transform, TimeTransform) else str(transform.result_type(kind))
+        if kind is None or transform.kind is TransformKind.OTHER:
+            continue  # dropped columns, transforms that cannot be used
+        if base_type(kind) not in SUPPORTED:
+            continue  # nested columns, types of the future
+        result = transform.result_type(kind)
         if base_type(result) in SUPPORTED:
-            value = Field(part.field_id, part.name, result)
-            found.append(PartitionColumn(place, part.source_id, transform, kind, value))
-    return found
+            value = Field(part.id, part.name, result)
+            columns.append(PartitionColumn(place, part.source_id, transform, kind, value))
+    return columns
 
 
 def might_match_partitions(
     predicate: Predicate, columns: Sequence[PartitionColumn], partitions: Sequence[str]
 ) -> NDArray[np.bool_]:
-    """Return which partitions of one spec, as manifests have them in JSON, may hold rows that match."""
+    """Return which partitions of one spec, as manifests have them in JSON, may have matching rows."""
     decoded = [json.loads(text) for text in partitions]
     bounds: dict[int, Bounds] = {}
 
@@ -98,13 +87,13 @@ def might_match_partitions(
 
 
 def _bounds(column: PartitionColumn, values: pa.Array) -> Bounds:
-    """What is known of the rows of each partition; those of an identity have its value in Iceberg."""
+    """The bounds of the rows of each partition; with identity, Iceberg's rows have its value."""
     kind = column.field.type
-    found = Bounds.of_values(kind, values)
-    if kind != "string" or isinstance(column.transform, IdentityTransform):
-        return found
+    bounds = Bounds.of_values(kind, values)
+    if kind != "string" or column.transform.kind is TransformKind.IDENTITY:
+        return bounds
     lower, upper = proven_text(values, values, pa.array(np.ones(len(values), bool)))
-    return replace(found, lower=lower, upper=upper)
+    return replace(bounds, lower=lower, upper=upper)
 
 
 def test_partitions(
@@ -113,17 +102,17 @@ def test_partitions(
     bounds: Callable[[PartitionColumn], Bounds],
     count: int,
 ) -> NDArray[np.bool_]:
-    """Return where the predicate may be true, given what the partition fields' values lie between."""
+    """Return where the predicate may be true, given the bounds of the partition fields."""
 
     def test(leaf: Leaf) -> NDArray[np.bool_]:
-        found = np.ones(count, bool)
+        may_match = np.ones(count, bool)
         for column in columns:
             if column.source_id == leaf.field.id:
-                seen = projected(leaf, column)
-                if seen is not ALWAYS:
+                reduced = projected(leaf, column)
+                if reduced is not ALWAYS:
                     known = bounds(column)
-                    found &= evaluate(seen, lambda part, known=known: might_match(part, known), count)  # type: ignore[misc]
-        return found
+                    may_match &= evaluate(reduced, lambda part, known=known: might_match(part, known), count)  # type: ignore[misc]
+        return may_match
 
     return evaluate(predicate, test, count)
 
@@ -143,9 +132,8 @@ def in_form(kind: str, values: Sequence[Any]) -> pa.Array:
 
 
 def projected(leaf: Leaf, column: PartitionColumn) -> Predicate:
-    """Return what is true of a partition's value if the leaf may be true of a row."""
-    transform = column.transform
-    if isinstance(transform, IdentityTransform):
+    """Return a predicate on the partition's value that is true if the leaf may be true of a row."""
+    if column.transform.kind is TransformKind.IDENTITY:
         return replace(leaf, field=column.field) if leaf.field.type == column.field.type else ALWAYS
     if isinstance(leaf, IsNull):
         return IsNull(column.field, leaf.negated)
@@ -159,44 +147,44 @@ def projected(leaf: Leaf, column: PartitionColumn) -> Predicate:
         return any_of(*(_equal(value, column) for value in leaf.values))
     if leaf.op is Op.EQ:
         return _equal(leaf.value, column)
-    if leaf.op is Op.NE or isinstance(transform, BucketTransform):
+    if leaf.op is Op.NE or column.transform.kind is TransformKind.BUCKET:
         return IsNull(column.field, negated=True)
     return _ordered(leaf, column)
 
 
 def _equal(value: Value, column: PartitionColumn) -> Predicate:
-    seen = transformed(value, column)
-    if _wraps(value, seen, column):
+    result = transformed(value, column)
+    if _wraps(value, result, column):
         return IsNull(column.field, negated=True)
-    if isinstance(column.transform, TimeTransform) and int(seen) < 0:
-        return In(column.field, (seen, int(seen) + 1))
-    return Compare(column.field, Op.EQ, seen)
+    if column.transform.kind is TransformKind.TIME and int(result) < 0:
+        return In(column.field, (result, int(result) + 1))
+    return Compare(column.field, Op.EQ, result)
 
 
 def _ordered(leaf: Compare, column: PartitionColumn) -> Predicate:
     """Transforms that keep the order keep comparisons, loosely."""
-    seen = transformed(leaf.value, column)
+    result = transformed(leaf.value, column)
     op = _LOOSE.get(leaf.op, leaf.op)
-    if _wraps(leaf.value, seen, column):
+    if _wraps(leaf.value, result, column):
         return IsNull(column.field, negated=True)
-    if isinstance(column.transform, TimeTransform) and op is Op.LE and int(seen) < 0:
-        seen = int(seen) + 1
-    if isinstance(column.transform, TruncateTransform) and op is Op.LE:
-        return any_of(Compare(column.field, op, seen), *_wrapped(column, column.transform.width))
-    return Compare(column.field, op, seen)
+    if column.transform.kind is TransformKind.TIME and op is Op.LE and int(result) < 0:
+        result = int(result) + 1
+    if column.transform.kind is TransformKind.TRUNCATE and op is Op.LE:
+        return any_of(Compare(column.field, op, result), *_wrapped(column, column.transform.width))
+    return Compare(column.field, op, result)
 
 
-def _wraps(value: Value, seen: Value, column: PartitionColumn) -> bool:
-    """Whether truncation leaves the type: Java's goes on from the other end, for decimals it fails.
+def _wraps(value: Value, result: Value, column: PartitionColumn) -> bool:
+    """Whether truncation leaves the type: Java's overflows, for decimals it fails.
 
     Numbers that were int when they were written wrap as int.
     """
     kind = base_type(column.field.type)
-    if not isinstance(column.transform, TruncateTransform) or kind not in ("int", "long", "decimal"):
+    if column.transform.kind is not TransformKind.TRUNCATE or kind not in ("int", "long", "decimal"):
         return False
     if kind == "decimal":
-        return bool(abs(int(seen)) >= 10**MOST_DIGITS)
-    return any(int(seen) < -least <= int(value) for least in _LEAST.values())
+        return bool(abs(int(result)) >= 10**MOST_DIGITS)
+    return any(int(result) < -least <= int(value) for least in _LEAST.values())
 
 
 def _wrapped(column: PartitionColumn, width: int) -> list[Predicate]:
@@ -211,7 +199,7 @@ def _wrapped(column: PartitionColumn, width: int) -> list[Predicate]:
 
 
 def _prefix(leaf: Like, column: PartitionColumn) -> Predicate:
-    if leaf.negated or not isinstance(column.transform, TruncateTransform) or not leaf.prefix:
+    if leaf.negated or column.transform.kind is not TransformKind.TRUNCATE or not leaf.prefix:
         return IsNull(column.field, negated=True)
     width = column.transform.width
     if len(leaf.prefix) < width:
@@ -220,14 +208,14 @@ def _prefix(leaf: Like, column: PartitionColumn) -> Predicate:
 
 
 def transformed(value: Value, column: PartitionColumn) -> Value:
-    """Apply a transform to a value in its column's form; what comes is in the form of the result."""
-    kind = str(column.source_type)
+    """Apply a transform to a value in its column's form; the result is in its own type's form."""
+    kind = column.source_type
     given: Any = value
     if base_type(kind) == "decimal":
         given = decimal_of(int(value), scale_of(kind))
-    seen = column.transform.transform(column.source_type)(given)
-    if isinstance(seen, Decimal):
-        return unscaled_of(seen, scale_of(kind))
-    assert seen is not None  # only null becomes null
-    value_seen: Value = seen
+    result = column.transform.apply(given, kind)
+    if isinstance(result, Decimal):
+        return unscaled_of(result, scale_of(kind))
+    assert result is not None  # only null becomes null
+    value_seen: Value = result
     return value_seen

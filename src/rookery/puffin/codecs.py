@@ -1,7 +1,7 @@
 """The codecs that the specification allows: none, zstd and lz4; each blob is one frame with its size.
 
 A frame's claim of its own size is checked against a limit before a byte is decompressed, so that a
-small file cannot ask for much memory.
+small file cannot allocate much memory.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ NONE = "none"
 ZSTD = "zstd"
 LZ4 = "lz4"
 
-# Frames that do not say their size are taken in steps, small enough that no step can expand far.
+# Frames that do not state their size are decompressed in steps, small enough that no step can expand far.
 _STEP_IN = 512
 _STEP_OUT = 1 << 20
 
-# Both libraries pass over a skippable frame in silence, and give nothing; so the magic is looked at here.
+# Both libraries skip a skippable frame silently, and return nothing; so the magic is checked here.
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 
-# Nothing, as a frame that says so: flags, block size, 8 bytes of content size, checksum, end. The library
+# An empty frame that states its size: flags, block size, 8 bytes of content size, checksum, end. The library
 # takes a size of 0 for "not known" and leaves it out.
 _LZ4_EMPTY = _LZ4_MAGIC + b"\x68\x40" + bytes(8) + b"\x05" + bytes(4)
 
@@ -39,8 +39,8 @@ class _TooLongError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """A way to compress. `content_size` tells what a frame claims, None where it does not say, and
-    `decompress` takes the frame, that size, and the limit that holds where it is None.
+    """A way to compress. `content_size` is what a frame states, None if it does not, and
+    `decompress` takes the frame, that size, and the limit that applies if it is None.
     """
 
     compress: Callable[[bytes], bytes]
@@ -65,7 +65,7 @@ def _zstd_content_size(data: bytes) -> int | None:
 
 
 def _zstd_decompress(data: bytes, size: int | None, limit: int) -> bytes:
-    if not size:  # the library takes a claim of 0 on trust, and looks at nothing behind it
+    if not size:  # the library accepts a stated size of 0, and checks nothing after it
         return _zstd_decompress_in_steps(data, limit)
     if not hasattr(_contexts, "decompressor"):
         _contexts.decompressor = zstandard.ZstdDecompressor()
@@ -94,7 +94,7 @@ def _lz4_compress(data: bytes) -> bytes:
 
 def _lz4_content_size(data: bytes) -> int | None:
     _check_magic(data, _LZ4_MAGIC)
-    # The library reports 0 both for "empty" and for "not said"; the frame's own flag tells them apart.
+    # The library reports 0 both for "empty" and for "not stated"; the frame's own flag distinguishes them.
     size = int(lz4.frame.get_frame_info(data)["content_size"])
     stated = len(data) > 4 and bool(data[4] & 0x08)
     return size if stated else None
@@ -104,7 +104,7 @@ def _lz4_decompress(data: bytes, size: int | None, limit: int) -> bytes:
     frame = lz4.frame.LZ4FrameDecompressor()
     if size is None:
         plain = _lz4_decompress_in_steps(frame, data, limit)
-    else:  # one byte more than the frame claims, so that "too much" is told from "just enough"
+    else:  # one byte more than the frame claims, so that "too much" is distinguished from "just enough"
         plain = frame.decompress(data, max_length=size + 1)
     if not frame.eof:
         raise ValueError("a frame without its end")
@@ -133,7 +133,7 @@ def _check_limit(size: int, limit: int) -> None:
 
 def _check_unused(size: int) -> None:
     if size:
-        raise ValueError(f"{size} bytes behind the frame")
+        raise ValueError(f"{size} bytes after the frame")
 
 
 CODECS: Mapping[str, Codec] = {
@@ -163,7 +163,7 @@ def compress(name: str | None, data: bytes, place: Place) -> bytes:
 
 
 def decompress(name: str | None, data: bytes, place: Place, limit: int) -> bytes:
-    """Decompress one frame that may hold at most *limit* bytes."""
+    """Decompress one frame that may contain at most *limit* bytes."""
     if name is None:
         return data
     codec = find(name, place)
@@ -173,7 +173,7 @@ def decompress(name: str | None, data: bytes, place: Place, limit: int) -> bytes
             raise _beyond(limit, f"a frame that claims {size}", place)
         plain = codec.decompress(data, size, limit)
     except _TooLongError:
-        raise _beyond(limit, "a frame with more, which does not say how much", place) from None
+        raise _beyond(limit, "a frame with more, of unstated size", place) from None
     except _FRAME_ERRORS as error:
         if isinstance(error, PuffinError):
             raise

@@ -18,7 +18,7 @@ def copy_blobs(
 ) -> WrittenFile:
     """Copy the blobs that are *wanted* (by number and description), in the order of the footer.
 
-    *codec* is a codec's name or `"keep"`. A blob whose stored form would not change is not touched, nor
+    *codec* is a codec's name or `"keep"`. A blob whose stored form would not change is copied as is, and so
     is a deletion vector, which must stay as it is.
     """
     for index, blob in enumerate(reader.metadata.blobs):

@@ -128,7 +128,7 @@ class DeletionVector:
         bitmap = _deserialize(vector, place.at(VECTOR_OFFSET))
         if cardinality is not None and len(bitmap) != cardinality:
             raise DeletionVectorError(
-                place, f"{cardinality} positions, as its metadata says", str(len(bitmap))
+                place, f"{cardinality} positions, as its metadata states", str(len(bitmap))
             )
         return cls(bitmap)
 
@@ -145,7 +145,7 @@ class DeletionVector:
 
     @classmethod
     def from_blob(cls, blob: BlobMetadata, payload: bytes, file: str = "<bytes>") -> Self:
-        """Read the payload of *blob*, holding it to everything that its metadata must say."""
+        """Read the payload of *blob*, checking all that its metadata must state."""
         place = Place(file, blob.offset)
         for rule, kept, found in rules(blob):
             if not kept:
@@ -154,7 +154,7 @@ class DeletionVector:
 
 
 def rules(blob: BlobMetadata) -> Iterator[tuple[str, bool, str]]:
-    """What the specification demands of a deletion vector's metadata: rule, whether kept, what is there."""
+    """The rules of the specification for a deletion vector's metadata: rule, whether kept, actual value."""
     cardinality = blob.properties.get(CARDINALITY)
     yield f"the type {DELETION_VECTOR_V1}", blob.type == DELETION_VECTOR_V1, repr(blob.type)
     yield "no compression codec", blob.codec is None, repr(blob.codec)
@@ -191,7 +191,7 @@ def _deserialize(vector: memoryview, place: Place) -> BitMap64:
     try:
         bitmap = BitMap64.deserialize(vector)  # type: ignore[arg-type]  # any buffer will do
     except ValueError as error:
-        _check_bitmaps(vector, place)  # says what is wrong more closely
+        _check_bitmaps(vector, place)  # raises a more precise error
         raise DeletionVectorError(place, "a roaring bitmap", str(error)) from error
     if not _is_whole(vector, bitmap):
         _check_bitmaps(vector, place)
@@ -199,10 +199,10 @@ def _deserialize(vector: memoryview, place: Place) -> BitMap64:
 
 
 def _is_whole(vector: memoryview, bitmap: BitMap64) -> bool:
-    """Whether the vector is a single bitmap that ends where it does, told without a walk over its headers.
+    """Whether the vector is a single bitmap that ends where it does, without a walk over its headers.
 
-    The bitmap's own size is that of its bytes if both have run containers or neither has; a bitmap that says
-    it has some and has none is left to the walk. So are large ones, of which a walk sees but the headers.
+    The bitmap's own size is that of its bytes if both have run containers or neither has; one that states
+    it has some and has none is left to the walk. So are large ones, of which a walk reads only the headers.
     """
     (count,) = _COUNT.unpack_from(vector)
     if count != 1 or len(vector) > _SMALL or bitmap.__sizeof__() != len(vector):

@@ -1,4 +1,4 @@
-"""What can be wrong with a Puffin file."""
+"""Errors in Puffin files."""
 
 from rookery.model import FormatError
 

@@ -1,7 +1,7 @@
 """The footer's JSON, read and written.
 
 A file of ten thousand blobs is opened to read a few of them. So opening decodes every blob's extent
-(they must not overlap) and nothing else; a blob's description is decoded when it is looked at.
+(they must not overlap) and nothing else; a blob's description is decoded at first use.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _known(struct: type[Struct]) -> frozenset[str]:
 def _decode(
     decoder: msgspec.json.Decoder[Any], struct: type[Struct], data: bytes | Raw
 ) -> tuple[Any, dict[str, Any]]:
-    """Decode strictly; where that fails over unknown keys, decode again and return them beside."""
+    """Decode strictly; where that fails over unknown keys, decode again and return them too."""
     try:
         return decoder.decode(data), {}
     except msgspec.ValidationError:
@@ -77,7 +77,7 @@ def _decode(
 
 
 class LazyBlobs(Sequence[BlobMetadata]):
-    """The blobs of a footer, each decoded when it is asked for."""
+    """The blobs of a footer, each decoded at first use."""
 
     def __init__(self, payload: bytes, place: Place, count: int) -> None:
         self._payload = payload
@@ -136,7 +136,7 @@ class LazyBlobs(Sequence[BlobMetadata]):
 
 
 def decode_footer(payload: bytes, place: Place, footer_start: int) -> FileMetadata:
-    """Read a footer's JSON. *place* is where it stands; blobs must end before *footer_start*."""
+    """Read a footer's JSON. *place* is its place in the file; blobs must end before *footer_start*."""
     try:
         wire, extra = _decode(_FILE, _File, payload)
     except _ERRORS as error:
@@ -146,7 +146,7 @@ def decode_footer(payload: bytes, place: Place, footer_start: int) -> FileMetada
 
 
 def _check_extents(extents: Sequence[_Extent], place: Place, footer_start: int) -> None:
-    """Every blob lies between header and footer, and no two share a byte."""
+    """Every blob is between header and footer, and no two share a byte."""
     offsets = np.array([extent.offset for extent in extents], dtype=np.int64)
     lengths = np.array([extent.length for extent in extents], dtype=np.int64)
     outside = (offsets < HEADER_SIZE) | (offsets > footer_start) | (lengths > footer_start - offsets)
@@ -168,7 +168,7 @@ def _check_extents(extents: Sequence[_Extent], place: Place, footer_start: int) 
         first, second = int(order[at]), int(order[at + 1])
         raise PuffinError(
             Place(place.file, int(offsets[second])),
-            f"blob {second} behind blob {first}, which ends at byte {ends[first]}",
+            f"blob {second} after blob {first}, which ends at byte {ends[first]}",
             "an overlap",
         )
 
@@ -200,7 +200,7 @@ def _blob_document(blob: BlobMetadata) -> dict[str, Any]:
 
 
 def check_describable(blob: BlobMetadata) -> None:
-    """Refuse what a writer was given if readers would not take it back from the footer."""
+    """Refuse values of a writer that readers would not accept from the footer."""
     try:
         msgspec.convert(_blob_document(blob), _Blob)
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""Where each byte of a Puffin file stands.
+"""The position of each byte of a Puffin file.
 
 Magic Blob₁ … Blobₙ Magic FooterPayload FooterPayloadSize Flags Magic
 """

@@ -14,7 +14,7 @@ CREATED_BY_PROPERTY = "created-by"
 
 @dataclass(frozen=True, slots=True)
 class BlobMetadata:
-    """One blob as the footer describes it; `extra` holds the JSON keys that the specification lacks."""
+    """One blob as the footer describes it; `extra` has the JSON keys that are not in the specification."""
 
     type: str
     fields: tuple[int, ...]
@@ -28,7 +28,7 @@ class BlobMetadata:
 
     @property
     def end(self) -> int:
-        """The offset of the first byte behind the blob."""
+        """The offset of the first byte after the blob."""
         return self.offset + self.length
 
 
@@ -43,9 +43,9 @@ class FileMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """What a writer is given: a payload, not compressed, and its description.
+    """The input of a writer: a payload, not compressed, and its description.
 
-    `codec` None asks for the writer's default; say `"none"` to store the payload as it is.
+    `codec` None is the writer's default; `"none"` stores the payload as it is.
     """
 
     type: str

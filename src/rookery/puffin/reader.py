@@ -29,7 +29,7 @@ from rookery.puffin.metadata import BlobMetadata, FileMetadata
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a reader will not go beyond, whatever a file claims (bytes)."""
+    """Limits of a reader in bytes, even if a file states more."""
 
     footer: int = 256 << 20
     blob: int = 1 << 30
@@ -149,7 +149,7 @@ class Reader:
         return self.decompress(blob, self.read_stored(blob))
 
     def read_stored(self, blob: BlobMetadata) -> bytes:
-        """Read one payload as it is stored."""
+        """Read one payload as stored."""
         return next(self._stored([blob]))[1]
 
     def read_range(self, blob: BlobMetadata, offset: int, length: int) -> bytes:
@@ -161,7 +161,7 @@ class Reader:
                 self._place(blob.offset), f"a range of {blob.length} bytes", f"{length} from {offset}"
             )
         start = blob.offset + offset
-        if start >= self._window_start:  # came with the first read
+        if start >= self._window_start:  # part of the first read
             return self._window[start - self._window_start :][:length]
         return self.source.read(start, length)
 
@@ -170,7 +170,7 @@ class Reader:
         return ((blob, self.decompress(blob, stored)) for blob, stored in self._stored(blobs))
 
     def read_many_stored(self, blobs: Iterable[BlobMetadata]) -> Iterator[tuple[BlobMetadata, bytes]]:
-        """Read payloads as they are stored, in the order of the file; neighbours share a read."""
+        """Read payloads as they are stored, in the order of the file; adjacent ones are read together."""
         return self._stored(blobs)
 
     def decompress(self, blob: BlobMetadata, stored: bytes) -> bytes:
@@ -191,7 +191,7 @@ class Reader:
                 yield blob, data[at : at + blob.length]
 
     def _range(self, start: int, end: int) -> tuple[bytes, int]:
-        if start >= self._window_start:  # came with the first read
+        if start >= self._window_start:  # part of the first read
             return self._window, self._window_start
         if not self._header_checked and start <= MAX_GAP:
             start = 0
@@ -200,7 +200,7 @@ class Reader:
         return data, start
 
     def check_header(self) -> None:
-        """Check the header's magic now, at the price of a read if none has come near it."""
+        """Check the header's magic now, with a read of its own if necessary."""
         if not self._header_checked:
             self._check_header(0, self.source.read(0, HEADER_SIZE))
 

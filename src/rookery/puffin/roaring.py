@@ -1,6 +1,6 @@
 """The size of a serialized 32-bit roaring bitmap, from its headers alone.
 
-pyroaring reads bitmaps and checks their insides, but does not tell where one ends; a vector of several
+pyroaring reads bitmaps and checks their insides, but does not return where one ends; a vector of several
 must know, and so must a check for bytes left over.
 """
 
@@ -47,7 +47,7 @@ def bitmap32_size(data: memoryview) -> int | None:
 
 
 def _plain_sizes(data: memoryview, header: int, count: int) -> NDArray[np.int64]:
-    """The sizes of the containers as far as their cardinalities tell: of arrays and bitsets."""
+    """The sizes of the containers by their cardinalities: of arrays and bitsets."""
     cardinalities = np.frombuffer(data, "<u2", 2 * count, header)[1::2].astype(np.int64) + 1
     return np.where(cardinalities > _ARRAY_MAX, _BITSET_SIZE, 2 * cardinalities)
 
@@ -91,7 +91,7 @@ def _by_offsets(
 
 
 def _by_walk(data: memoryview, start: int, sizes: NDArray[np.int64], is_run: NDArray[np.bool_]) -> int | None:
-    """Walk the containers: a run container tells its size only at its start."""
+    """Walk the containers: a run container states its size only at its start."""
     position = start
     for size, run in zip(sizes.tolist(), is_run.tolist(), strict=True):
         if run:
@@ -105,7 +105,7 @@ def _by_walk(data: memoryview, start: int, sizes: NDArray[np.int64], is_run: NDA
 
 
 def says_runs_truly(data: memoryview) -> bool:
-    """Whether a bitmap whose cookie speaks of run containers has one; others say nothing untrue."""
+    """Whether a bitmap whose cookie states run containers has one; others are always consistent."""
     (cookie,) = _U32.unpack_from(data)
     if cookie == _COOKIE_PLAIN:
         return True

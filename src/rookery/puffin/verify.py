@@ -29,7 +29,7 @@ def verify(source: Source, payload_checks: Mapping[str, PayloadCheck], limits: L
 
 
 def _check_file(reader: Reader) -> Iterator[Check]:
-    """What the reader has already made sure of, said aloud, and the rest about the file."""
+    """The checks that the reader has already made, and the others of the file."""
     payload_size = reader.tail.payload_size
     yield Check(FILE, "magic at the start", Outcome.OK)
     yield Check(FILE, "magic before and after the footer", Outcome.OK)

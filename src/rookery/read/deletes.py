@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pyiceberg.schema import Schema
 
 from rookery.io import open_source, shown
 from rookery.model import Place, StorageError
+from rookery.model.schema import Schema
 from rookery.parquet.layout import damaged
 from rookery.puffin import DeletionVector, open_puffin
 from rookery.read.types import arrow_type, cast
+from rookery.tables.files import EQUALITY_DELETES, POSITION_DELETES
 
-_POSITION, _EQUALITY = 1, 2
 _PATH_ID, _POS_ID = 2147483546, 2147483545
 _FIELD_ID = b"PARQUET:field_id"
 
@@ -34,7 +34,7 @@ class EqualityDelete:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deleted:
-    """What is deleted of a file."""
+    """The deletes of a file."""
 
     positions: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     equality: tuple[EqualityDelete, ...] = ()
@@ -54,8 +54,8 @@ class DeleteReader:
 
     def deleted(self, path: str, rows: Sequence[Mapping[str, Any]]) -> Deleted:
         """Return what the delete files *rows*, as manifests list them, delete of a data file."""
-        positions = [self._deleted_positions(path, row) for row in rows if row["content"] == _POSITION]
-        equality = [self._equality_delete(row) for row in rows if row["content"] == _EQUALITY]
+        positions = [self._deleted_positions(path, row) for row in rows if row["content"] == POSITION_DELETES]
+        equality = [self._equality_delete(row) for row in rows if row["content"] == EQUALITY_DELETES]
         joined = np.unique(np.concatenate(positions)) if positions else NOTHING.positions
         return Deleted(joined, tuple(equality))
 
@@ -65,9 +65,9 @@ class DeleteReader:
         name = row["path"]
         if name not in self._positions:
             self._positions[name] = self._table(row, (_PATH_ID, _POS_ID))
-        found = self._positions[name]
-        mine = found.filter(pc.equal(found.column(0), path))
-        return np.asarray(mine.column(1).combine_chunks(), np.int64)
+        positions = self._positions[name]
+        own = positions.filter(pc.equal(positions.column(0), path))
+        return np.asarray(own.column(1).combine_chunks(), np.int64)
 
     def _vector(self, row: Mapping[str, Any]) -> NDArray[np.int64]:
         offset, length = row["content_offset"], row["content_size"]
@@ -100,8 +100,8 @@ class DeleteReader:
         with open_source(row["path"], self._io) as source, damaged(Place(source.name), "a delete file"):
             table = pq.ParquetFile(pa.BufferReader(source.read_all())).read()
         places = {
-            int((found.metadata or {}).get(_FIELD_ID, b"-1")): number
-            for number, found in enumerate(table.schema)
+            int((field.metadata or {}).get(_FIELD_ID, b"-1")): number
+            for number, field in enumerate(table.schema)
         }
         arrays, names = [], []
         for number in field_ids:
@@ -110,23 +110,19 @@ class DeleteReader:
                     f"{shown(row['path'])} lacks the field {number}", hint="use table.scan(spark, …)"
                 )
             array = table.column(places[number])
-            known = self._schema.find_field(number) if number in _ids(self._schema) else None
-            kind = arrow_type(known.field_type) if known is not None else None
+            known = self._schema.by_id.get(number)
+            kind = arrow_type(known.type) if known is not None else None
             arrays.append(cast(array, kind) if kind is not None else array.combine_chunks())
             names.append(str(number))
         return pa.table(arrays, names=names)
-
-
-def _ids(schema: Schema) -> frozenset[int]:
-    return frozenset(schema.field_ids)
 
 
 def matches(delete: EqualityDelete, columns: Sequence[pa.Array]) -> NDArray[np.bool_]:
     """Return which rows, given by the columns of the delete's fields, it deletes; null equals null."""
     count = len(columns[0]) if columns else 0
     codes = np.zeros(count + delete.values.num_rows, np.int64)
-    for mine, theirs in zip(columns, delete.values.columns, strict=True):
-        both = _joined(_comparable(mine), _comparable(theirs.combine_chunks()))
+    for column, deleted in zip(columns, delete.values.columns, strict=True):
+        both = _joined(_comparable(column), _comparable(deleted.combine_chunks()))
         encoded = both.dictionary_encode(null_encoding="encode")
         size = len(encoded.dictionary) + 1
         codes = codes * size + np.asarray(encoded.indices.fill_null(size - 1), np.int64)
@@ -136,11 +132,11 @@ def matches(delete: EqualityDelete, columns: Sequence[pa.Array]) -> NDArray[np.b
     return np.isin(codes[:count], codes[count:])
 
 
-def _joined(mine: pa.Array, theirs: pa.Array) -> pa.Array:
+def _joined(first: pa.Array, second: pa.Array) -> pa.Array:
     """Both in one; those of a column that was dropped have the types that they were stored in."""
-    if mine.type == theirs.type:
-        return pa.concat_arrays([mine, theirs])
-    parts = [pa.table([array], names=["both"]) for array in (mine, theirs)]
+    if first.type == second.type:
+        return pa.concat_arrays([first, second])
+    parts = [pa.table([array], names=["both"]) for array in (first, second)]
     return pa.concat_tables(parts, promote_options="permissive").column(0).combine_chunks()
 
 

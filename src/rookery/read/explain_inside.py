@@ -38,7 +38,7 @@ def look_inside(
     """Return the stages for row groups and pages, and how many rows may match in each file by its path."""
     before = _Left(*pruning.measure())
     if files is None or predicate == ALWAYS:
-        why = "no predicate" if predicate == ALWAYS else f"more than {most:,} files are left: not looked into"
+        why = "no predicate" if predicate == ALWAYS else f"more than {most:,} files are left: not examined"
         return [_report(name, before, before, 0, 0.0, [why]) for name in (ROW_GROUPS, PAGES)], {}
     groups, paged = _Left(), _Left()
     ms = [0.0, 0.0]
@@ -66,7 +66,7 @@ def look_inside(
                 paged.add(*_measure(inside))
                 rows_left[file.path] = _measure(inside)[1]
                 notes[0] += inside.notes
-            except Exception as error:  # noqa: BLE001  # what cannot be looked into is kept whole
+            except Exception as error:  # noqa: BLE001  # a file that cannot be examined is kept whole
                 notes[0].append(f"could not be used: {error}")
                 groups.add(file.size, 1)
                 paged.add(file.size, 1)
@@ -77,7 +77,7 @@ def look_inside(
 
 
 def _measure(inside: Inside) -> tuple[float, int]:
-    """The bytes and rows that are left; of a row group of which some rows are, its bytes by their share."""
+    """The bytes and rows that are left; for a row group with some rows left, bytes in proportion."""
     size, rows = 0.0, 0
     for group in inside.groups:
         stored = inside.footer.row_groups[group.number]

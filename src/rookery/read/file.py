@@ -1,4 +1,4 @@
-"""One data file: its rows that match, by the row groups and pages that may hold some."""
+"""One data file: its matching rows, from the row groups and pages that may have some."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField, PrimitiveType
 
 from rookery.io import Source, TailSource, open_source, shown
 from rookery.model import Field, Predicate, StorageError, leaves_of
 from rookery.model.cache import Cache
+from rookery.model.schema import Column, Primitive, Schema, walk
 from rookery.parquet import FIRST_READ, read_columns, read_row_group
 from rookery.parquet import Leaf as ParquetLeaf
 from rookery.prune.parquet_pruning import Group, Inside, StoredFile, page_indexes, pages, row_groups
@@ -28,10 +27,10 @@ _DENSE = 0.25  # of the rows of a row group: more than this are cut out after re
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What is asked of every file: rows, and columns of them."""
+    """The request for every file: a predicate, and columns."""
 
     predicate: Predicate
-    columns: tuple[NestedField, ...]
+    columns: tuple[Column, ...]
     schema: Schema
     fields: Mapping[int, Field]  # every leaf column by id
     io_properties: Mapping[str, str]
@@ -45,10 +44,10 @@ class FileRead:
     path: str
     stored: StoredFile
     format: str
-    constants: Mapping[int, Any]  # what its partition says of columns that it may lack
+    constants: Mapping[int, Any]  # values from its partition for columns that it may lack
     deleted: Deleted = NOTHING
-    rows: NDArray[np.int64] | None = None  # as far as an index knows: the only rows that may match
-    answered: frozenset[int] = frozenset()  # columns of which an index has said that values may be here
+    rows: NDArray[np.int64] | None = None  # the only rows that may match by an index
+    answered: frozenset[int] = frozenset()  # columns whose values may be here by an index
 
     @property
     def size(self) -> int:
@@ -85,6 +84,11 @@ def _matching(
         raise StorageError(
             f"{shown(file.path)} is {file.format}, which is not read here", hint="use table.scan(spark, …)"
         )
+    if not file.stored.stands_alone:
+        raise StorageError(
+            f"{shown(file.path)} has rows that are merged with those of other files, which is not done here",
+            hint="use table.scan(spark, …)",
+        )
     with open_source(file.path, request.io_properties) as opened:
         source = TailSource(opened, file.size, FIRST_READ)
         try:
@@ -108,7 +112,7 @@ def _matching(
 
 
 class GroupReading:
-    """A row group being read: first what decides about rows, then the columns of the rows that are left."""
+    """A row group being read: first the predicate's columns, then the others for the rows that are left."""
 
     def __init__(
         self, request: Request, file: FileRead, source: Source, inside: Inside, group: Group
@@ -155,17 +159,17 @@ class GroupReading:
         return positions[start:end] - self._first
 
     def table(self, rows: NDArray[np.int64]) -> pa.Table:
-        """Return the columns asked for, in these rows."""
-        flat = [column for column in self._request.columns if isinstance(column.field_type, PrimitiveType)]
+        """Return the requested columns, in these rows."""
+        flat = [column for column in self._request.columns if isinstance(column.type, Primitive)]
         values = dict(
             zip(
-                (column.field_id for column in flat),
-                self._leaf_values([column.field_id for column in flat], rows, typed=True),
+                (column.id for column in flat),
+                self._leaf_values([column.id for column in flat], rows, typed=True),
                 strict=True,
             )
         )
         arrays = [
-            values[column.field_id] if column.field_id in values else self._nested(column, rows)
+            values[column.id] if column.id in values else self._nested(column, rows)
             for column in self._request.columns
         ]
         return pa.table(arrays, names=[column.name for column in self._request.columns])
@@ -175,12 +179,12 @@ class GroupReading:
     ) -> list[pa.Array]:
         """The values of leaf columns in some rows; *typed* in the table's type, else as they are stored."""
         leaves = {number: self._inside.leaves.get(number) for number in field_ids}
-        # What was read before was read in more rows: they only become fewer.
+        # Columns read before have more rows: the rows only become fewer.
         missing = [number for number, leaf in leaves.items() if leaf is not None and number not in self._held]
         self._read({number: leaves[number] for number in missing}, rows)  # type: ignore[misc]
-        found = []
+        arrays = []
         for number in field_ids:
-            known = self._request.fields.get(number)  # None: dropped since, though deletes by it still hold
+            known = self._request.fields.get(number)  # None: dropped since, but deletes by it still apply
             target = pa.null() if known is None else self._arrow_type(known)
             if leaves[number] is None:
                 array = self._absent(number, known, target, rows)
@@ -190,17 +194,17 @@ class GroupReading:
                 array = values if same else values.take(pa.array(np.searchsorted(held, rows)))
                 if known is not None and (typed or _promoted(known.type, array.type)):
                     array = cast(array, target)
-            found.append(array)
-        return found
+            arrays.append(array)
+        return arrays
 
     def _arrow_type(self, column: Field) -> pa.DataType:
-        found = arrow_type(self._request.schema.find_type(column.id))
-        if found is None:  # deletes by such a column, as columns to read are looked at before
+        arrow = arrow_type(self._request.schema.by_id[column.id].type)
+        if arrow is None:  # deletes by such a column, as columns to read are checked before
             raise StorageError(
                 f"'{column.name}' has a type that is not read here: {column.type}",
                 hint="use table.scan(spark, …)",
             )
-        return found
+        return arrow
 
     def _read(self, leaves: Mapping[int, ParquetLeaf], rows: NDArray[np.int64]) -> None:
         if not leaves:
@@ -221,49 +225,50 @@ class GroupReading:
     def _absent(
         self, field_id: int, known: Field | None, target: pa.DataType, rows: NDArray[np.int64]
     ) -> pa.Array:
-        """A column that the file lacks: what its partition says, its default, or null."""
+        """A column that the file lacks: its partition's value, its default, or null."""
         if known is None:
             return constant(None, target, len(rows))
         if field_id in self._file.constants:
             return constant(self._file.constants[field_id], target, len(rows))
-        default = self._request.schema.find_field(field_id).initial_default
+        default = self._request.schema.by_id[field_id].initial_default
         if default is None or not known.nested:
             return constant(default, target, len(rows))
-        (root,) = (field for field in self._request.schema.fields if field.name == known.parts[0])
-        found = self._nested(root, rows)
+        (root,) = (each for each in self._request.schema.columns if each.name == known.parts[0])
+        array = self._nested(root, rows)
         for name in known.parts[1:]:  # where a struct is null, its fields are null, not their defaults
-            found = found.flatten()[found.type.get_field_index(name)]
-        return found
+            array = array.flatten()[array.type.get_field_index(name)]
+        return array
 
-    def _nested(self, column: NestedField, rows: NDArray[np.int64]) -> pa.Array:
-        """A struct, list or map: its row group is read whole, and brought into the table's schema by ids."""
-        mine = [leaf for leaf in self._inside.footer.leaves if leaf.field_id in _leaf_ids(column)]
-        target = arrow_type(column.field_type)
+    def _nested(self, column: Column, rows: NDArray[np.int64]) -> pa.Array:
+        """A struct, list or map: its row group is read whole, and converted to the table's schema by ids."""
+        leaves = self._file.stored.mapping.with_ids(self._inside.footer.leaves)
+        own = [leaf for leaf in leaves if leaf.field_id in _leaf_ids(column)]
+        target = arrow_type(column.type)
         if target is None:
             raise StorageError(
-                f"'{column.name}' has a type that is not read here: {column.field_type}",
+                f"'{column.name}' has a type that is not read here: {column.type}",
                 hint="leave the column out, or use table.scan(spark, …)",
             )
-        if not mine:
+        if not own:
             return constant(None, target, len(rows))
-        table = read_row_group(self._source, self._group.number, [mine[0].path[0]])
+        table = read_row_group(self._source, self._group.number, [own[0].path[0]])
         stored = table.column(0).type
         taken = table.take(pa.array(rows)).column(0).combine_chunks()
-        return project(taken, stored, column.field_type)
+        return project(taken, stored, column.type, self._file.stored.mapping)
 
 
-def _leaf_ids(column: NestedField) -> frozenset[int]:
-    return frozenset(Schema(column).field_ids)
+def _leaf_ids(column: Column) -> frozenset[int]:
+    return frozenset(part.id for part in walk((column,)))
 
 
-def _promoted(kind: str, found: pa.DataType) -> bool:
+def _promoted(kind: str, stored: pa.DataType) -> bool:
     """Whether stored values need the table's type before they are compared."""
     return kind in (
         "timestamp",
         "timestamptz",
         "timestamp_ns",
         "timestamptz_ns",
-    ) and not pa.types.is_timestamp(found)
+    ) and not pa.types.is_timestamp(stored)
 
 
 def _ranges(rows: NDArray[np.int64]) -> list[tuple[int, int]]:

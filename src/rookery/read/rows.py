@@ -9,9 +9,9 @@ from functools import cache, partial
 from typing import TypeVar
 
 import pyarrow as pa
-from pyiceberg.types import NestedField
 
 from rookery.model import ALWAYS, Predicate, Snapshot, UsageError, column_named, opaque_parts
+from rookery.model.schema import Column
 from rookery.prune.by_bounds import sure_files
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
@@ -19,18 +19,18 @@ from rookery.read.file import FileRead, ReadCosts, Request, count_file, read_fil
 from rookery.read.survivors import attached_deletes, survivors
 from rookery.read.types import arrow_field
 from rookery.sidecar import Store
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
 from rookery.values.row_filter import not_exact
 
 _WORKERS = 8
 _SHOWN = 8  # columns that a hint lists
-_FEW = 2  # files that are read one behind the other: threads would take longer to start
+_FEW = 2  # files that are read one after the other: threads would take longer to start
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Rows, and how they were come by."""
+    """Rows, and how they were found."""
 
     rows: pa.Table
     pruning: Pruning
@@ -38,7 +38,7 @@ class Result:
 
 
 def read_table(
-    table: IcebergTable,
+    table: Table,
     store: Store,
     snapshot: Snapshot,
     predicate: Predicate,
@@ -53,18 +53,18 @@ def read_table(
     if limit is not None and limit <= 0:
         return Result(nothing, pruning, costs)
     parts: list[pa.Table] = []
-    found = 0
+    rows_found = 0
     for part in _read_all(request, survivors(pruning, store.io_properties), costs, ordered=limit is not None):
         parts.append(part)
-        found += part.num_rows
-        if limit is not None and found >= limit:
+        rows_found += part.num_rows
+        if limit is not None and rows_found >= limit:
             break
     rows = pa.concat_tables([nothing, *parts])
     return Result(rows if limit is None else rows.slice(0, limit), pruning, costs)
 
 
 def count_rows(
-    table: IcebergTable, store: Store, snapshot: Snapshot, predicate: Predicate
+    table: Table, store: Store, snapshot: Snapshot, predicate: Predicate
 ) -> tuple[int, Pruning, ReadCosts]:
     """Return how many rows match: by indexes and metadata where they decide, by reading the other files."""
     request = make_request(table, store, snapshot, predicate, ())
@@ -76,16 +76,16 @@ def count_rows(
 
 
 def _known_counts(pruning: Pruning) -> int:
-    """Count the files whose count is known, and take them off the list of those to read.
+    """Count the files whose count is known, and remove them from the files to read.
 
-    That of a file with deletes is not: indexes and metadata count rows that are there no more. Nor is any
-    where columns are found by name: a name may be another column's than when the file was described.
+    That of a file with deletes is not: indexes and metadata count deleted rows too. Neither is any
+    where columns are found by name: a name may now be that of another column.
     """
-    if pruning.predicate != ALWAYS and pruning.table.table.name_mapping() is not None:
+    if pruning.predicate != ALWAYS and pruning.table.maps_names:
         return 0
     numbers = pruning.numbers
     attached = attached_deletes(pruning, pruning.files.files.take(numbers))
-    plain = pruning.keep.copy()
+    plain = pruning.keep & pruning.alone
     plain[[int(numbers[place]) for place in attached]] = False
     whole = plain & sure_files(pruning, pruning.predicate)
     total = int(pruning.files.files["rows"].to_numpy()[whole].sum())
@@ -102,43 +102,43 @@ def _known_counts(pruning: Pruning) -> int:
 
 
 def make_request(
-    table: IcebergTable, store: Store, snapshot: Snapshot, predicate: Predicate, columns: Sequence[str] | None
+    table: Table, store: Store, snapshot: Snapshot, predicate: Predicate, columns: Sequence[str] | None
 ) -> Request:
-    """Check what is asked for: every column is there, and every part of the predicate can be decided."""
+    """Check the request: every column exists, and every part of the predicate can be decided."""
     for part in opaque_parts(predicate):
         raise not_exact(part)
     schema = table.schema(snapshot)
-    chosen = tuple(schema.fields) if columns is None else _chosen(schema.fields, columns)
-    fields = {found.id: found for found in table.fields(snapshot)}
+    chosen = schema.columns if columns is None else _chosen(schema.columns, columns)
+    fields = {each.id: each for each in table.fields(snapshot)}
     return Request(predicate, chosen, schema, fields, store.io_properties, store.cache)
 
 
-def _chosen(fields: Sequence[NestedField], names: Sequence[str]) -> tuple[NestedField, ...]:
+def _chosen(fields: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
     chosen = tuple(column_named(fields, name) for name in names)
     seen: set[int] = set()
     for column in chosen:
-        if column.field_id in seen:
+        if column.id in seen:
             raise UsageError(f"the column '{column.name}' is named twice", hint="name each column once")
-        seen.add(column.field_id)
+        seen.add(column.id)
     return chosen
 
 
-def no_rows(columns: Sequence[NestedField]) -> pa.Table:
+def no_rows(columns: Sequence[Column]) -> pa.Table:
     """Return the columns in Arrow, without a row."""
-    found = []
+    arrow_fields = []
     for column in columns:
         arrow = arrow_field(column)
         if arrow is None:
             raise UsageError(
-                f"'{column.name}' has a type that is not read here: {column.field_type}",
+                f"'{column.name}' has a type that is not read here: {column.type}",
                 hint=_others(columns),
             )
-        found.append(arrow)
+        arrow_fields.append(arrow)
     # `Schema.empty_table` has no nested UUIDs.
-    return pa.table([pa.nulls(0, field.type) for field in found], schema=pa.schema(found))
+    return pa.table([pa.nulls(0, field.type) for field in arrow_fields], schema=pa.schema(arrow_fields))
 
 
-def _others(columns: Sequence[NestedField]) -> str:
+def _others(columns: Sequence[Column]) -> str:
     names = [column.name for column in columns if arrow_field(column) is not None]
     listed = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     return f"name only columns that are read ({listed or 'none of these'}), or use table.scan(spark, …)"
@@ -162,5 +162,5 @@ def _each(files: Sequence[FileRead], work: Callable[[FileRead], T]) -> Iterator[
     pool = ThreadPoolExecutor(min(_WORKERS, len(files)))
     try:
         yield from pool.map(work, files)
-    finally:  # all are done, or nobody waits for them
+    finally:  # all are done, or no longer needed
         pool.shutdown(wait=False, cancel_futures=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
-from pyiceberg.transforms import IdentityTransform
 
 from rookery.indexes import KINDS
 from rookery.model import leaves_of, wanted_values
@@ -19,15 +19,14 @@ from rookery.prune.parquet_pruning import StoredFile
 from rookery.prune.partitions import in_form
 from rookery.read.deletes import NOTHING, DeleteReader
 from rookery.read.file import FileRead
-from rookery.tables.iceberg import IcebergTable, read_files
-from rookery.tables.iceberg.deletes import deletes_by_file
-from rookery.tables.iceberg.files import identities
+from rookery.tables import Table, identities
+from rookery.tables.partitioning import TransformKind
 
 
 def survivors(
     pruning: Pruning, io_properties: Mapping[str, str], *, with_deletes: bool = True
 ) -> list[FileRead]:
-    """Return the files that are left, in their order; delete files are read unless nobody needs them."""
+    """Return the files that are left, in their order; delete files are read only if needed."""
     numbers = pruning.numbers
     if not len(numbers):
         return []
@@ -41,7 +40,12 @@ def survivors(
         FileRead(
             file["path"],
             StoredFile(
-                identity, file["size"], file["rows"], constants.replaced(file["spec_id"], file["partition"])
+                identity,
+                file["size"],
+                file["rows"],
+                constants.replaced(file["spec_id"], file["partition"]),
+                pruning.table.column_mapping(file["path"]),
+                bool(pruning.alone[number]),
             ),
             file["format"],
             constants.of(file["spec_id"], file["partition"]),
@@ -55,54 +59,54 @@ def survivors(
     ]
 
 
-def attached_deletes(pruning: Pruning, left: Any) -> dict[int, list[Mapping[str, Any]]]:
-    """Return the delete files of the files that are left, by their places among these."""
+def attached_deletes(pruning: Pruning, left: pa.Table) -> Mapping[int, list[Mapping[str, Any]]]:
+    """Return the delete files of the files that are left, by their position among these."""
     manifests = pruning.files.live.deletes
     if not manifests:
         return {}
     deletes = pruning.files.store.cache.get(
         ("deletes", tuple(manifest.identity for manifest in manifests)),
-        lambda: read_files(pruning.table.io, manifests),
+        lambda: pruning.table.read_files(manifests),
         nbytes_of,
     )
-    return deletes_by_file(left, deletes, pruning.table.unpartitioned_specs)
+    return pruning.table.deletes_by_file(left, deletes)
 
 
 def _rows(pruning: Pruning, numbers: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
     """The rows that indexes name, by file."""
-    found = {}
+    rows_by_file = {}
     wanted = set(numbers.tolist())
     for place in pruning.files.places:
         rows = pruning.rows.get(place.segment)
         if rows is not None:
             for number, ordinal in zip(place.numbers.tolist(), place.ordinals.tolist(), strict=True):
                 if number in wanted and rows.covered[ordinal]:
-                    found[number] = rows.of_file(ordinal)
-    return found
+                    rows_by_file[number] = rows.of_file(ordinal)
+    return rows_by_file
 
 
 def _answered(pruning: Pruning) -> frozenset[int]:
-    """The columns whose values an index has looked up: Bloom filters inside files would say no more."""
+    """The columns whose values an index has looked up: Bloom filters inside files would add nothing."""
     state = pruning.files.state
     if state is None:
         return frozenset()
     serving = {name for name, kind in KINDS.items() if kind.serves_equality}
     indexed = {index.field_id for index in state.header.indexes if index.kind in serving}
-    asked = {leaf.field.id for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None}
-    return frozenset(indexed & asked)
+    looked_up = {leaf.field.id for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None}
+    return frozenset(indexed & looked_up)
 
 
 class _Constants:
-    """What partitions say of columns that a file may lack, as those taken over from Hive do."""
+    """Partition values of columns that a file may lack, such as files imported from Hive."""
 
-    def __init__(self, table: IcebergTable) -> None:
+    def __init__(self, table: Table) -> None:
         self._specs = {
             spec_id: [
                 (place, part.source_id)
-                for place, part in enumerate(spec.fields)
-                if isinstance(part.transform, IdentityTransform)
+                for place, part in enumerate(spec)
+                if part.transform.kind is TransformKind.IDENTITY
             ]
-            for spec_id, spec in table.table.specs().items()
+            for spec_id, spec in table.specs.items()
         }
         self._types = {field.id: field.type for field in table.fields()}
         self._known: dict[tuple[int, str], Mapping[int, Any]] = {}
@@ -121,7 +125,7 @@ class _Constants:
         return self._known[key]
 
     def replaced(self, spec_id: int, partition: str) -> frozenset[int]:
-        """Return the columns whose text may be other in the file: Iceberg takes the partition's."""
+        """Return the columns whose text may differ in the file: Iceberg uses the partition's."""
         if REPLACEMENT_IN_JSON not in partition:
             return frozenset()
         known = self.of(spec_id, partition).items()

@@ -1,4 +1,4 @@
-"""Iceberg's types in Arrow, as reads return them."""
+"""The types of columns in Arrow, as reads return them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.types import (
-    DecimalType,
-    FixedType,
-    IcebergType,
-    ListType,
-    MapType,
-    NestedField,
-    PrimitiveType,
-    StructType,
-)
+
+from rookery.model.schema import Column, ListOf, MapOf, Struct, Type
+from rookery.model.type_names import fixed_length, precision_and_scale
 
 _PRIMITIVES: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -35,28 +28,28 @@ _PRIMITIVES: Mapping[str, pa.DataType] = {
 }
 
 
-def arrow_type(kind: IcebergType) -> pa.DataType | None:
-    """Return the Arrow type of an Iceberg type, or None for one that cannot be read here."""
-    if isinstance(kind, StructType):
-        children = [arrow_field(child) for child in kind.fields]
+def arrow_type(kind: Type) -> pa.DataType | None:
+    """Return the Arrow type of a column's type, or None for one that cannot be read here."""
+    if isinstance(kind, Struct):
+        children = [arrow_field(child) for child in kind.columns]
         return None if any(child is None for child in children) else pa.struct(children)
-    if isinstance(kind, ListType):
-        element = arrow_field(kind.element_field)
+    if isinstance(kind, ListOf):
+        element = arrow_field(kind.element)
         return None if element is None else pa.list_(element)
-    if isinstance(kind, MapType):
-        key, value = arrow_type(kind.key_type), arrow_field(kind.value_field)
+    if isinstance(kind, MapOf):
+        key, value = arrow_type(kind.key.type), arrow_field(kind.value)
         return None if key is None or value is None else pa.map_(key, value)
-    if isinstance(kind, DecimalType):
-        return pa.decimal128(kind.precision, kind.scale)
-    if isinstance(kind, FixedType):
-        return pa.binary(len(kind))
-    return _PRIMITIVES.get(str(kind)) if isinstance(kind, PrimitiveType) else None
+    if (digits := precision_and_scale(kind.name)) is not None:
+        return pa.decimal128(*digits)
+    if (length := fixed_length(kind.name)) is not None:
+        return pa.binary(length)
+    return _PRIMITIVES.get(kind.name)
 
 
-def arrow_field(field: NestedField) -> pa.Field | None:
-    """Return a column in Arrow; every one may be null, as defaults and old files have it."""
-    kind = arrow_type(field.field_type)
-    return None if kind is None else pa.field(field.name, kind)
+def arrow_field(column: Column) -> pa.Field | None:
+    """Return a column in Arrow; every one may be null, due to defaults and old files."""
+    kind = arrow_type(column.type)
+    return None if kind is None else pa.field(column.name, kind)
 
 
 def cast(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
@@ -71,7 +64,7 @@ def cast(array: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, whole.cast(kind.storage_type))
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(whole.type):
-        # Which zone a file says it has does not matter: the table's type is what counts.
+        # The zone that a file states is ignored: the table's type counts.
         return whole.cast(pa.timestamp(kind.unit, whole.type.tz), safe=False).cast(pa.int64()).cast(kind)
     return whole.cast(kind)
 
@@ -93,6 +86,6 @@ def _from_form(value: pa.Scalar, kind: pa.DataType, rows: int) -> pa.Array:
     storage = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     if pa.types.is_date32(storage):
         value = value.cast(pa.int32())
-    found = value.cast(storage)
-    repeated = pa.repeat(found, rows)
+    scalar = value.cast(storage)
+    repeated = pa.repeat(scalar, rows)
     return repeated if storage is kind else pa.ExtensionArray.from_storage(kind, repeated)

@@ -1,4 +1,4 @@
-"""What is kept for a table: states and segments, beside it."""
+"""Files stored beside a table: states and segments."""
 
 from rookery.sidecar.declared import Declared
 from rookery.sidecar.segment import Contents, IndexBlob, Segment, open_segment, write_segment
@@ -9,8 +9,9 @@ from rookery.sidecar.state import (
     SegmentEntry,
     State,
     StateHeader,
+    Statistic,
 )
-from rookery.sidecar.store import Store, default_location, store_of
+from rookery.sidecar.store import Store, default_location, part_name, store_of
 from rookery.sidecar.zone_map import ZoneMap
 
 __all__ = [
@@ -24,10 +25,12 @@ __all__ = [
     "SegmentEntry",
     "State",
     "StateHeader",
+    "Statistic",
     "Store",
     "ZoneMap",
     "default_location",
     "open_segment",
+    "part_name",
     "store_of",
     "write_segment",
 ]

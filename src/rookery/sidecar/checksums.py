@@ -1,4 +1,4 @@
-"""Seals: a checksum on every blob of states and segments, so that a flipped bit is noticed, not believed."""
+"""Checksums of all blobs of states and segments, so that a flipped bit is detected."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rookery.sketch.blob_types import CHECKSUM, HEAD_CHECKSUM, HEAD_SIZE
 
 
 class DamagedError(FormatError):
-    """A file that is kept beside a table is not as it was written."""
+    """A file stored beside a table is not as it was written."""
 
 
 class SealingWriter(Writer):
     """A Puffin writer that puts a checksum on each blob, or on the head of those that are read by ranges."""
 
     def add(self, blob: Blob, head: int = 0) -> BlobMetadata:
-        """Append a blob with its checksum: of its *head* alone, if that vouches for the rest."""
+        """Append a blob with its checksum: of its *head* alone, if that has the checksums of the rest."""
         if head:
             seal = {HEAD_SIZE: str(head), HEAD_CHECKSUM: _checksum(blob, blob.payload[:head])}
         else:
@@ -29,7 +29,7 @@ class SealingWriter(Writer):
 
 
 def read_sealed(reader: Reader, blobs: Iterable[BlobMetadata]) -> Iterator[tuple[BlobMetadata, bytes]]:
-    """Read payloads in the order of the file, each against its checksum."""
+    """Read payloads in the order of the file, each verified by its checksum."""
     for blob, payload in reader.read_many(blobs):
         if HEAD_SIZE in blob.properties:
             _check(reader, blob, HEAD_CHECKSUM, payload[: _head_size(reader, blob)])
@@ -39,7 +39,7 @@ def read_sealed(reader: Reader, blobs: Iterable[BlobMetadata]) -> Iterator[tuple
 
 
 def read_head(reader: Reader, blob: BlobMetadata) -> bytes:
-    """Read the head of a payload, against its checksum; what follows it vouches for itself."""
+    """Read the head of a payload, verified by its checksum; the rest has its own checksums."""
     head = reader.read_range(blob, 0, _head_size(reader, blob))
     _check(reader, blob, HEAD_CHECKSUM, head)
     return head
@@ -53,24 +53,24 @@ def _head_size(reader: Reader, blob: BlobMetadata) -> int:
 
 
 def _check(reader: Reader, blob: BlobMetadata, name: str, payload: bytes) -> None:
-    expected, found = blob.properties.get(name), _checksum(blob, payload)
-    if expected != found:
-        raise DamagedError(Place(reader.source.name, blob.offset), f"the checksum {expected}", found)
+    expected, actual = blob.properties.get(name), _checksum(blob, payload)
+    if expected != actual:
+        raise DamagedError(Place(reader.source.name, blob.offset), f"the checksum {expected}", actual)
 
 
 def footer_checksum(metadata: FileMetadata) -> str:
-    """Return a checksum of all that a footer says; what it says has the checksums of all the rest."""
+    """Return a checksum of a footer, which itself contains the checksums of all the rest."""
     return _digest(encode_footer(metadata))
 
 
 def _checksum(blob: Blob | BlobMetadata, payload: bytes) -> str:
-    """Over the payload and what the footer says of it, since either may be damaged."""
-    said = f"{blob.type} {list(blob.fields)} {blob.snapshot_id} {blob.sequence_number}"
-    return _digest(said.encode(), payload)
+    """Over the payload and its description in the footer, since either may be damaged."""
+    description = f"{blob.type} {list(blob.fields)} {blob.snapshot_id} {blob.sequence_number}"
+    return _digest(description.encode(), payload)
 
 
 def _digest(*parts: bytes) -> str:
-    """Not a CRC: all that ends with its own CRC, as heads and rows of indexes do, has one and the same."""
+    """Not a CRC: data that ends with its own CRC, as heads and rows of indexes do, has a constant CRC."""
     digest = blake2b(digest_size=8)
     for part in parts:
         digest.update(part)

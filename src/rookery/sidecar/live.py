@@ -1,4 +1,4 @@
-"""Which files live now, and which of them a state describes: manifests it has seen are not decoded again."""
+"""Which files are live, and which of them a state describes: manifests it knows are not decoded again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from rookery.model import Snapshot
 from rookery.sidecar.state import State
-from rookery.tables.iceberg import IcebergTable, read_files
-from rookery.tables.iceberg.deletes import attached_deletes
-from rookery.tables.iceberg.files import SEPARATOR, identities, is_data
-from rookery.tables.iceberg.manifest_list import Manifest
+from rookery.tables import FileList, Table, identities
+from rookery.tables.files import SEPARATOR
 
 
 def file_keys(files: pa.Table) -> pa.Array:
-    """Return the keys by which files are known: sixteen bytes of what each is, and of its deletes."""
+    """Return the keys of files: sixteen bytes, of the identity of each and of its deletes."""
     deletes = files["deletes"].combine_chunks().cast(pa.large_string())
     named = pc.binary_join_element_wise(identities(files), deletes, SEPARATOR)
     digest = hashlib.blake2b
@@ -33,7 +31,7 @@ def file_keys(files: pa.Table) -> pa.Array:
 class Live:
     """The live files of a snapshot.
 
-    `carried` are rows of the state whose files live on, `carried_manifests` where they are listed now.
+    `carried` are rows of the state whose files are still live, `carried_manifests` where they are listed now.
     `decoded` are the files of the manifests that had to be read (those of the state among them, where
     `decoded_all` is set), with their keys and the manifests that list them.
     """
@@ -46,50 +44,50 @@ class Live:
     decoded_all: bool
     removed: int
     count: int  # of all live files
-    manifests: tuple[Manifest, ...]  # of data
-    deletes: tuple[Manifest, ...]
+    manifests: tuple[FileList, ...]  # of data
+    deletes: tuple[FileList, ...]
     known: int  # how many manifests of data were not decoded
     same_deletes: bool  # whether every carried file has the deletes that it had in the state
 
     @property
     def data_manifests(self) -> tuple[str, ...]:
-        """What identifies the manifests of data."""
+        """The identities of the manifests of data."""
         return tuple(manifest.identity for manifest in self.manifests)
 
     @property
     def delete_manifests(self) -> tuple[str, ...]:
-        """What identifies the manifests of deletes."""
+        """The identities of the manifests of deletes."""
         return tuple(manifest.identity for manifest in self.deletes)
 
 
 def live_files(
-    table: IcebergTable,
+    table: Table,
     snapshot: Snapshot,
     state: State | None,
     decode_all: bool,
     *,
     whatever_deletes: bool = False,
 ) -> Live:
-    """Compare a snapshot with a state. *decode_all* reads every manifest, as when old files are read anew.
+    """Compare a snapshot with a state. *decode_all* reads every manifest, as when old files are read again.
 
-    With *whatever_deletes*, files in manifests that the state knows are carried though their deletes may be
-    others by now (`same_deletes` is false then): good enough for whoever asks what all its rows hold.
+    With *whatever_deletes*, files in manifests that the state knows are carried even if their deletes may
+    have changed (`same_deletes` is false then): enough for statistics of all rows of a file.
     """
-    manifests = table.manifests(snapshot)
-    data = [manifest for manifest in manifests if is_data(manifest)]
-    deletes = [manifest for manifest in manifests if not is_data(manifest)]
+    manifests = table.file_lists(snapshot)
+    data = [manifest for manifest in manifests if manifest.is_data]
+    deletes = [manifest for manifest in manifests if not manifest.is_data]
     listed_deletes = {manifest.identity for manifest in deletes}
     known: dict[str, int] = {}
     same_deletes = state is not None and listed_deletes == set(state.header.delete_manifests)
     if state is not None and not decode_all and (same_deletes or whatever_deletes):
         known = _listed_whole(state, data)
     fresh = [manifest for manifest in data if manifest.identity not in known]
-    decoded = read_files(table.io, fresh)
-    applied = read_files(table.io, deletes if decoded.num_rows else [])
-    attached = attached_deletes(decoded, applied, table.unpartitioned_specs)
+    decoded = table.read_files(fresh)
+    applied = table.read_files(deletes if decoded.num_rows else [])
+    attached = table.attached_deletes(decoded, applied)
     decoded = decoded.append_column("deletes", pa.array(attached, pa.string()))
     keys = file_keys(decoded)
-    by_path = {manifest.manifest_path: number for number, manifest in enumerate(data)}
+    by_path = {manifest.path: number for number, manifest in enumerate(data)}
     listed = np.array([by_path[path] for path in decoded["manifest"].to_pylist()], np.int32)
     places = {manifest.identity: number for number, manifest in enumerate(data)}
     carried, now_in = _carry(state, known, places, keys, listed)
@@ -113,7 +111,7 @@ def live_files(
     )
 
 
-def _listed_whole(state: State, manifests: Sequence[Manifest]) -> dict[str, int]:
+def _listed_whole(state: State, manifests: Sequence[FileList]) -> dict[str, int]:
     """Return the manifests of which the state lists every live file, with their numbers in it.
 
     Of the others some files are in no segment, and would be lost if they were not decoded.
@@ -138,7 +136,7 @@ def _carry(
     keys: pa.Array,
     listed: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Find the state's rows that live on: in a manifest that stays as it is, or among the decoded files."""
+    """Find the state's rows that are still live: in an unchanged manifest, or among the decoded files."""
     if state is None:
         return np.empty(0, np.int64), np.empty(0, np.int32)
     moved = np.full(len(state.header.data_manifests), -1, np.int32)
@@ -147,8 +145,8 @@ def _carry(
     was_in = state.files["manifest"].to_numpy()
     now_in = moved[was_in] if len(moved) else np.full(len(was_in), -1, np.int32)
     if len(keys):
-        found = pc.index_in(state.files["key"].combine_chunks(), value_set=keys)
-        at = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        positions = pc.index_in(state.files["key"].combine_chunks(), value_set=keys)
+        at = positions.fill_null(-1).to_numpy(zero_copy_only=False)
         now_in = np.where((now_in < 0) & (at >= 0), listed[at], now_in)
     carried = np.flatnonzero(now_in >= 0)
     return carried, now_in[carried].astype(np.int32)

@@ -1,4 +1,4 @@
-"""Segments: everything that is known per file, for a group of at most 1,024 files. They never change."""
+"""Segments: everything that is known per file, for a group of at most 1,024 files. They are immutable."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ ZONE_MAP_V1 = "rookery-zone-map-v1"
 THETA = "theta"
 PREFIX = "segment-"
 SUFFIX = ".puffin"
-_BLOB_BYTES = 500  # what the description of a blob takes in memory, about
-_UNIQUE = re.compile(r"([0-9a-f]{16})[0-9a-f]{16}" + re.escape(SUFFIX))
+_BLOB_BYTES = 500  # approximate memory of a blob's description
+_UNIQUE = re.compile(r"([0-9a-f]{16})[0-9a-f]{16}\.(?:puffin|bin)$")
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -41,12 +41,12 @@ class Decode(Protocol[T_co]):
     """Decodes bytes; errors name their place."""
 
     def __call__(self, data: bytes, /, *, place: Place) -> T_co:
-        """Return what the bytes hold."""
+        """Return what the bytes contain."""
         ...
 
 
 def unique_part() -> str:
-    """Return what makes a name unlike all others; it begins with the time, so that names tell their age."""
+    """Return a unique part of a name; it begins with the time, so that names state their age."""
     return f"{time.time_ns():016x}{secrets.token_hex(8)}"
 
 
@@ -67,7 +67,7 @@ def segment_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a segment holds besides indexes: a zone map, and inverted thetas by field id."""
+    """The contents of a segment other than indexes: a zone map, and inverted thetas by field id."""
 
     zone_map: ZoneMap
     thetas: Mapping[int, InvertedTheta] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class IndexBlob:
-    """A blob of an index, of whatever kind."""
+    """A blob of an index, of any kind."""
 
     type: str
     field_id: int
@@ -95,14 +95,14 @@ def write_segment(
     """Write what is known of a group; *indexes* may be large, and are taken one at a time."""
     ids = (snapshot_id, sequence_number)
     with SealingWriter(location, io_properties=io_properties) as writer:
-        # What a range is read of stands first, uncompressed; what is read whole, and first of all, last.
+        # Blobs read by ranges come first, uncompressed; those read whole, and before others, come last.
         for index in indexes:
             codec = "none" if index.head else None
             writer.add(Blob(index.type, index.payload, (index.field_id,), *ids, codec), index.head)
         for field_id, theta in sorted(contents.thetas.items()):
-            # Whether a hash is worth a look is told without one. Hashes do not shrink, so nothing is packed.
-            said = {THETA: str(theta.theta)}
-            writer.add(Blob(INVERTED_THETA_V1, theta.encode(), (field_id,), *ids, "none", said))
+            # θ as a property shows whether the blob need be read. Hashes do not compress: no codec.
+            properties = {THETA: str(theta.theta)}
+            writer.add(Blob(INVERTED_THETA_V1, theta.encode(), (field_id,), *ids, "none", properties))
         for field_id, column in sorted(contents.zone_map.columns.items()):
             writer.add(Blob(ZONE_MAP_V1, encode_table(column), (field_id,), *ids))
         writer.add(Blob(ZONE_MAP_V1, encode_table(contents.zone_map.files), (), *ids))
@@ -110,7 +110,7 @@ def write_segment(
 
 
 class Segment:
-    """An open segment; each part is read when it is asked for."""
+    """An open segment; each part is read at first use."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -118,7 +118,7 @@ class Segment:
 
     @property
     def name(self) -> str:
-        """Where it lies."""
+        """Its location."""
         return self._reader.source.name
 
     @property
@@ -128,21 +128,21 @@ class Segment:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, about: what has been read of it and kept."""
-        heads = sum(int(blob.properties[HEAD_SIZE]) for found in self._heads.values() for blob, _ in found)
+        """The approximate memory of what has been read of it and cached."""
+        heads = sum(int(blob.properties[HEAD_SIZE]) for pairs in self._heads.values() for blob, _ in pairs)
         files = self.files.nbytes if "files" in self.__dict__ else 0
         return _BLOB_BYTES * len(self._reader.metadata.blobs) + heads + int(files)
 
     @cached_property
     def _blobs(self) -> dict[tuple[str, tuple[int, ...]], list[BlobMetadata]]:
-        found: dict[tuple[str, tuple[int, ...]], list[BlobMetadata]] = {}
+        by_type: dict[tuple[str, tuple[int, ...]], list[BlobMetadata]] = {}
         for blob in self._reader.metadata.blobs:
-            found.setdefault((blob.type, blob.fields), []).append(blob)
-        return found
+            by_type.setdefault((blob.type, blob.fields), []).append(blob)
+        return by_type
 
     def _of(self, kind: str) -> dict[int, list[BlobMetadata]]:
         return {
-            fields[0]: blobs for (found, fields), blobs in self._blobs.items() if found == kind and fields
+            fields[0]: blobs for (type_, fields), blobs in self._blobs.items() if type_ == kind and fields
         }
 
     @property
@@ -160,7 +160,7 @@ class Segment:
         return self._table(payload)
 
     def zone_column(self, field_id: int) -> pa.Table:
-        """Return what manifests said of a column, a row a file."""
+        """Return what manifests state of a column, one row per file."""
         blobs = self._of(ZONE_MAP_V1).get(field_id, [])
         for _, payload in read_sealed(self._reader, blobs):
             return self._table(payload)
@@ -168,8 +168,8 @@ class Segment:
 
     @property
     def zone_map(self) -> ZoneMap:
-        """All that manifests said of the files; neighbours share a read."""
-        blobs = [blob for found in self._of(ZONE_MAP_V1).values() for blob in found]
+        """All that manifests state of the files; adjacent blobs are read together."""
+        blobs = [blob for column_blobs in self._of(ZONE_MAP_V1).values() for blob in column_blobs]
         return ZoneMap(
             self.files,
             {blob.fields[0]: self._table(payload) for blob, payload in read_sealed(self._reader, blobs)},
@@ -184,8 +184,8 @@ class Segment:
     def theta_of(self, field_id: int) -> int | None:
         """Return θ of a column, or None where its distinct values are not known."""
         for blob in self._of(INVERTED_THETA_V1).get(field_id, []):
-            said = blob.properties.get(THETA, "")
-            return int(said) if said.isascii() and said.isdigit() else None
+            text = blob.properties.get(THETA, "")
+            return int(text) if text.isascii() and text.isdigit() else None
         return None
 
     def thetas(self, field_ids: frozenset[int] | None = None) -> dict[int, InvertedTheta]:
@@ -205,7 +205,7 @@ class Segment:
         }
 
     def payloads(self, blob_type: str, field_id: int) -> Iterator[tuple[bytes, Place]]:
-        """Yield a column's blobs of a type, whole, and where each lies."""
+        """Yield a column's blobs of a type, whole, and the place of each."""
         for blob, payload in read_sealed(self._reader, self._of(blob_type).get(field_id, [])):
             yield payload, self.place_of(blob)
 
@@ -220,11 +220,11 @@ class Segment:
         return self._heads[key]
 
     def read_range(self, blob: BlobMetadata, start: int, length: int) -> bytes:
-        """Return some bytes of a blob that has a head; the head tells whether they are right."""
+        """Return some bytes of a blob that has a head; the head contains their checksum."""
         return self._reader.read_range(blob, start, length)
 
     def place_of(self, blob: BlobMetadata) -> Place:
-        """Return where a blob lies, for errors."""
+        """Return the place of a blob, for errors."""
         return Place(self.name, blob.offset)
 
     def close(self) -> None:
@@ -248,14 +248,14 @@ def open_segment(
 ) -> Segment:
     """Open a segment; where its sizes are known, no more than its footer is read.
 
-    A *checksum* tells it from every other segment, which may be as whole as this one.
+    A *checksum* distinguishes it from every other segment, which may be as complete as this one.
     """
     reader = open_puffin(
         what, properties=io_properties, file_size=size or None, footer_size=footer_size or None
     )
-    if checksum and checksum != (found := footer_checksum(reader.metadata)):
+    if checksum and checksum != (actual := footer_checksum(reader.metadata)):
         reader.close()
-        raise DamagedError(Place(reader.source.name), f"a footer with the checksum {checksum}", found)
+        raise DamagedError(Place(reader.source.name), f"a footer with the checksum {checksum}", actual)
     return Segment(reader)
 
 

@@ -1,4 +1,4 @@
-"""The state of one snapshot: its segments, which of their files live, and what is known of the table."""
+"""The state of one snapshot: its segments, which of their files are live, and what is known of the table."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
 VERSION = 2  # in 1 files were known by path and deletes alone, and manifests by path
 _OLDER = (1,)
 NO_COLUMN_IS_YOUNGER = 2**31 - 1
-_ENTRY_BYTES = 400  # what a segment or manifest that is named takes in memory, about
+_ENTRY_BYTES = 400  # approximate memory of the entry of a segment or manifest
 _HEADER_WINDOW = 16 << 10  # from the end: the footer, the header, and some hundred files
 
 FILES_SCHEMA = pa.schema(
     [
-        ("key", pa.binary(16)),  # of what the file is and of its deletes
+        ("key", pa.binary(16)),  # of the file's identity and of its deletes
         ("segment", pa.int32()),
         ("ordinal", pa.int16()),
         ("manifest", pa.int32()),  # in the list of data manifests
@@ -45,7 +45,7 @@ FILES_SCHEMA = pa.schema(
 
 
 class StateError(FormatError):
-    """A state file does not hold what it should."""
+    """A state file is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,29 @@ class Index:
     field_id: int
     type: str  # of the column: another type has other bytes
     fpp: float = 0.0  # the false-positive rate for each file, of kinds that have one
-    options: tuple[tuple[str, str], ...] = ()  # what else a kind was asked for
+    options: tuple[tuple[str, str], ...] = ()  # further options of the kind
+
+    @property
+    def key(self) -> str:
+        """Its key, without options: a column has one index of each kind."""
+        return f"{self.kind} {self.field_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic beyond those of every column, as it is declared: once declared, it is kept current.
+
+    Its kind is an open name, as that of an index.
+    """
+
+    kind: str
+    field_ids: tuple[int, ...]  # in ascending order; none if it is of the whole table
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its key, without options: the same columns have one of each kind."""
+        return " ".join((self.kind, *map(str, self.field_ids)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +110,7 @@ class DistributionHeader:
     top_k: tuple[int, ...]
     sample: int  # row groups a file at most, 0 for all
     rows_seen: int
-    rows_gone: int  # rows of files that have left the table since
+    rows_gone: int  # rows of files removed since
 
     @property
     def stale(self) -> float:
@@ -112,6 +134,9 @@ class StateHeader:
     rows: DistributionHeader | None = None
     indexes: tuple[Index, ...] = ()  # that are declared, whether they are built yet or not
     declared_at: Mapping[str, int] = field(default_factory=dict)  # when each was last declared, or dropped
+    statistics: tuple[Statistic, ...] = ()  # that are declared, whether they are collected yet or not
+    # Apart from `declared_at`: versions that know no statistics carry that on, and would seem to drop them.
+    statistics_at: Mapping[str, int] = field(default_factory=dict)
     ndvs: Mapping[int, int] = field(default_factory=dict)  # where there are fewer values than estimated
     version: int = VERSION
 
@@ -125,11 +150,12 @@ class State:
     thetas: Mapping[int, ThetaSketch] = field(default_factory=dict)
     quantiles: Mapping[int, Quantiles] = field(default_factory=dict)
     frequent: Mapping[int, Frequent] = field(default_factory=dict)
-    bytes_read: int = field(default=0, compare=False)  # to come by it
+    bytes_read: int = field(default=0, compare=False)  # to read it
+    name: str = field(default="", compare=False)  # of the file that it was read from
 
     @property
     def nbytes(self) -> int:
-        """How much memory its header and files take, about."""
+        """The approximate memory of its header and files."""
         header = self.header
         manifests = len(header.data_manifests) + len(header.delete_manifests)
         return int(self.files.nbytes) + _ENTRY_BYTES * (len(header.segments) + manifests)
@@ -140,23 +166,23 @@ class State:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each column that was ever collected is known of this very snapshot."""
+        """Whether each collected column is known for exactly this snapshot."""
         return self.header.types.keys() <= self.thetas.keys()
 
     def complete(self, columns: Sequence[Field]) -> set[int]:
         """Return the ids of those columns of which every live file is described."""
         keys = self.files["key"].combine_chunks().dictionary_encode()
         codes, segments = keys.indices.to_numpy(), self.files["segment"].to_numpy()
-        found: dict[frozenset[int], bool] = {frozenset(range(len(self.header.segments))): True}
+        is_complete: dict[frozenset[int], bool] = {frozenset(range(len(self.header.segments))): True}
         complete = set()
         for column in columns:
             having = frozenset(
                 number for number, entry in enumerate(self.header.segments) if entry.describes(column)
             )
-            if having not in found:  # many columns have the same segments
+            if having not in is_complete:  # many columns have the same segments
                 described = np.isin(segments, list(having))
-                found[having] = len(np.unique(codes[described])) == len(keys.dictionary)
-            if found[having] and self.header.types.get(column.id, column.type) == column.type:
+                is_complete[having] = len(np.unique(codes[described])) == len(keys.dictionary)
+            if is_complete[having] and self.header.types.get(column.id, column.type) == column.type:
                 complete.add(column.id)
         return complete
 
@@ -167,13 +193,13 @@ class State:
     def live(self, segment: int) -> NDArray[np.bool_]:
         """Return which files of a segment live, by ordinal."""
         alive = np.zeros(self.header.segments[segment].files, bool)
-        mine = self.files["segment"].to_numpy() == segment
-        alive[self.files["ordinal"].to_numpy()[mine]] = True
+        in_segment = self.files["segment"].to_numpy() == segment
+        alive[self.files["ordinal"].to_numpy()[in_segment]] = True
         return alive
 
 
 def state_name(header: StateHeader) -> str:
-    """Return a file name that tells order and snapshot; of one snapshot's states, the later sorts later."""
+    """Return a file name with order and snapshot; of one snapshot's states, the later sorts later."""
     return f"{PREFIX}{header.sequence_number:010d}-{header.snapshot_id}-{unique_part()}{SUFFIX}"
 
 
@@ -188,7 +214,7 @@ def parse_state_name(name: str) -> tuple[int, int] | None:
 
 
 def write_state(location: str, state: State, io_properties: Mapping[str, str]) -> None:
-    """Write a state whole."""
+    """Write a complete state."""
     header = state.header
     ids = (header.snapshot_id, header.sequence_number)
     with SealingWriter(location, io_properties=io_properties) as writer:
@@ -212,8 +238,8 @@ def read_state(
 ) -> State:
     """Read a state, checking that its parts fit together; without *sketches*, only its header and files.
 
-    One of an older version knows no file, as it cannot tell a file from another of the same name; what it
-    declares (indexes, column groups, row statistics) still holds.
+    One of an older version describes no file, as it cannot distinguish files of the same name; what it
+    declares (indexes, column groups, row statistics) is still valid.
     """
     window = None if sketches else _HEADER_WINDOW
     with open_puffin(what, properties=io_properties, file_size=size, footer_size=window) as reader:
@@ -288,4 +314,4 @@ def _check(header: StateHeader, files: pa.Table, place: Place) -> None:
     sizes = np.array([entry.files for entry in header.segments], np.int64)
     inside = (segments >= 0) & (segments < len(sizes)) & (ordinals >= 0)
     if not inside.all() or (len(segments) and (ordinals >= sizes[segments]).any()):
-        raise StateError(place, "files that lie in the segments named", "others")
+        raise StateError(place, "files in the segments named", "others")

@@ -1,4 +1,4 @@
-"""Zone maps: what manifests say of files, by column, so that a predicate reads the columns it names alone."""
+"""Zone maps: metrics of files from manifests, by column, so that a predicate reads only its own columns."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from rookery.model import Field
 from rookery.model.text import proven_text
 from rookery.model.uuids import proven_uuids
-from rookery.tables.iceberg.files import IDENTITY
+from rookery.tables import IDENTITY
 from rookery.values.canonical import from_bytes
 
 FILE_COLUMNS = (*IDENTITY, "deletes", "row_groups")
-"""What is kept of a file as a whole: what makes it the same file, its deletes, and how many row groups it
-has, which segments of earlier versions do not tell."""
+"""The columns of a file as a whole: its identity, its deletes, and how many row groups it
+has, which segments of earlier versions do not state."""
 
 COLUMN_SCHEMA = pa.schema(
     [
@@ -29,7 +29,7 @@ COLUMN_SCHEMA = pa.schema(
         ("upper", pa.binary()),
     ]
 )
-"""What is kept of a column of each file; null where the manifest does not say."""
+"""The metrics of a column of each file; null where the manifest does not state them."""
 
 _NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
 _MICROSECONDS = ("timestamp", "timestamptz")
@@ -47,7 +47,7 @@ class ZoneMap:
 
     @classmethod
     def of(cls, listed: pa.Table) -> ZoneMap:
-        """Turn the maps that manifests have, by file, into columns by field id."""
+        """Convert the maps of manifests, by file, to columns by field id."""
         files = listed.select([name for name in FILE_COLUMNS if name in listed.column_names])
         return cls(files, _columns(listed))
 
@@ -62,9 +62,9 @@ class ZoneMap:
         return int(self.files.num_rows)
 
     def column(self, field_id: int) -> pa.Table:
-        """Return what is known of a column, which may be nothing."""
-        found = self.columns.get(field_id)
-        return nothing_known(len(self)) if found is None else found
+        """Return the metrics of a column, all null if none are known."""
+        metrics = self.columns.get(field_id)
+        return nothing_known(len(self)) if metrics is None else metrics
 
     def filter(self, mask: np.ndarray) -> ZoneMap:
         """Return the files for which *mask* is true."""
@@ -75,7 +75,7 @@ class ZoneMap:
         )
 
     def equals(self, other: ZoneMap) -> bool:
-        """Whether both say the same."""
+        """Whether both are equal."""
         return (
             self.files.equals(other.files)
             and self.columns.keys() == other.columns.keys()
@@ -89,54 +89,58 @@ def nothing_known(files: int) -> pa.Table:
 
 
 def proven(field: Field, column: pa.Table, files: pa.Table) -> pa.Table:
-    """Return what the metrics of a column prove, with a row for each of *files*; what they do not is null.
+    """Return what the metrics of a column prove, with a row for each of *files*; null if not proved.
 
     - A file has as many values as rows. A writer that counts otherwise has left rows out.
     - Rows whose struct is null are null in its fields too, but not every writer counts those: Iceberg's ORC
-      does not, nor does its Parquet for floats. So nulls in structs are counted only where all rows are.
+      does not, and neither does its Parquet for floats. So nulls in structs count only if all rows are null.
     - Writers of ORC have given microseconds for the bounds of nanoseconds. And Java reads times before 1970
       from ORC that was not written by Java a second earlier than the writer's bounds have them.
-    - Text in bounds may stand for bytes that are not UTF-8, and UUIDs have two orders.
+    - Text in bounds may represent bytes that are not UTF-8, and UUIDs have two orders.
 
     In lists and maps a row has any number of values: their counts are returned as they are.
     """
-    said: dict[str, pa.Array] = {}
+    proved: dict[str, pa.Array] = {}
     if field.type in _PROVEN:
         lower, upper = (column[end].combine_chunks() for end in ("lower", "upper"))
         lower, upper = _PROVEN[field.type](lower, upper, _one_row_group(files))
-        said = {"lower": lower, "upper": upper}
+        proved = {"lower": lower, "upper": upper}
     if field.repeated:
-        return _with(column, said)
+        return _with(column, proved)
     rows, nulls = files["rows"].combine_chunks(), column["nulls"].combine_chunks()
     whole = pc.equal(column["values"].combine_chunks(), rows)
     believed = pc.equal(nulls, rows) if field.nested else pc.fill_null(whole, True)
-    said |= {"values": rows, "nulls": pc.if_else(pc.fill_null(believed, False), nulls, None)}
+    proved |= {"values": rows, "nulls": pc.if_else(pc.fill_null(believed, False), nulls, None)}
     if field.type in (*_NANOSECONDS, *_MICROSECONDS):
         orc = pc.equal(files["format"].combine_chunks(), "orc")
         if pc.any(orc).as_py():
-            said |= _times_of_orc(field, column, orc)
-    return _with(column, said)
+            proved |= _times_of_orc(field, column, orc)
+    return _with(column, proved)
 
 
 def _times_of_orc(field: Field, column: pa.Table, orc: pa.Array) -> dict[str, pa.Array]:
     lower, upper = (column[end].combine_chunks() for end in ("lower", "upper"))
     if field.type in _NANOSECONDS:
         return {"lower": pc.if_else(orc, None, lower), "upper": pc.if_else(orc, None, upper)}
-    return {"lower": pc.if_else(orc, _a_second_earlier(lower), lower)}
+    return {
+        "lower": pc.if_else(orc, _moved(lower, -_SECOND), lower),
+        "upper": pc.if_else(orc, _moved(upper, _SECOND), upper),
+    }
 
 
-def _a_second_earlier(lower: pa.Array) -> pa.Array:
+def _moved(bounds: pa.Array, by: int) -> pa.Array:
     """Bounds in microseconds, those before 1970 moved; what has another width is unknown."""
-    numbers = from_bytes("timestamp", lower)
-    moved = pc.if_else(pc.less(numbers, 0), pc.subtract(numbers, _SECOND), numbers)
-    moved = pc.if_else(pc.greater(moved, numbers), None, moved)  # beyond the least number there is
+    numbers = from_bytes("timestamp", bounds)
+    moved = pc.if_else(pc.less(numbers, 0), pc.add(numbers, by), numbers)
+    if by < 0:
+        moved = pc.if_else(pc.greater(moved, numbers), None, moved)  # beyond the least number there is
     data = pa.py_buffer(moved.fill_null(0).to_numpy().astype("<i8"))
     stored = pa.Array.from_buffers(pa.binary(8), len(moved), [None, data]).cast(pa.binary())
     return pc.if_else(moved.is_valid(), stored, None)
 
 
-def _with(column: pa.Table, said: Mapping[str, pa.Array]) -> pa.Table:
-    return pa.table([said.get(name, column[name]) for name in COLUMN_SCHEMA.names], schema=COLUMN_SCHEMA)
+def _with(column: pa.Table, proved: Mapping[str, pa.Array]) -> pa.Table:
+    return pa.table([proved.get(name, column[name]) for name in COLUMN_SCHEMA.names], schema=COLUMN_SCHEMA)
 
 
 def _one_row_group(files: pa.Table) -> pa.Array:
@@ -153,7 +157,7 @@ def column_of(listed: pa.Table, field_id: int) -> pa.Table:
 def _columns(listed: pa.Table, wanted: Collection[int] | None = None) -> dict[int, pa.Table]:
     known = [name for name in _MAPS if name in listed.column_names]
     spread = {name: _spread(listed[name], wanted) for name in known}
-    ids = sorted({number for found in spread.values() for number in found})
+    ids = sorted({number for by_id in spread.values() for number in by_id})
     return {
         number: pa.table(
             [
@@ -167,7 +171,7 @@ def _columns(listed: pa.Table, wanted: Collection[int] | None = None) -> dict[in
 
 
 def _spread(column: pa.ChunkedArray, wanted: Collection[int] | None) -> dict[int, pa.Array]:
-    """Turn a column of maps into an array for each key: its values, null where a map lacks it."""
+    """Convert a column of maps to an array for each key: its values, null where a map lacks it."""
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if not len(array) or array.null_count == len(array):
         return {}
@@ -180,14 +184,14 @@ def _spread(column: pa.ChunkedArray, wanted: Collection[int] | None) -> dict[int
     keys = np.asarray(array.keys)[places]
     order = np.argsort(keys, kind="stable")
     ids, starts = np.unique(keys[order], return_index=True)
-    found: dict[int, pa.Array] = {}
+    arrays: dict[int, pa.Array] = {}
     if not len(ids):
-        return found
-    for number, mine in zip(ids.tolist(), np.split(order, starts[1:]), strict=True):
+        return arrays
+    for number, chosen in zip(ids.tolist(), np.split(order, starts[1:]), strict=True):
         if wanted is None or number in wanted:
             at = np.zeros(len(array), np.int64)
             missing = np.ones(len(array), bool)
-            at[rows[mine]] = places[mine]
-            missing[rows[mine]] = False
-            found[number] = array.items.take(pa.array(at, mask=missing))
-    return found
+            at[rows[chosen]] = places[chosen]
+            missing[rows[chosen]] = False
+            arrays[number] = array.items.take(pa.array(at, mask=missing))
+    return arrays

@@ -1,4 +1,4 @@
-"""Kernels as values: sketches that update, merge and turn into bytes, with no I/O.
+"""Kernels as values: sketches that are updated, merged and serialized, with no I/O.
 
 `rookery.sketch.kmv` and `rookery.sketch.values` build sketches and are imported by name: they bring numba.
 """

@@ -1,4 +1,4 @@
-"""The bitmap index: for each value of a column, at which rows of a group of files it stands.
+"""The bitmap index: for each value of a column, its rows in a group of files.
 
 The rows of all files of a group share one space of 32-bit positions: row r of a file is at its base plus r.
 Bases are multiples of 65,536, the reach of a roaring container, so no container belongs to two files, and a
@@ -29,7 +29,7 @@ from rookery.sketch.values import in_one_form, no_view
 __all__ = ["BitmapBuilder", "BitmapDirectory", "BitmapError", "BitmapIndex", "bases", "cardinality_by_file"]
 
 _SMALL = 1024  # positions a piece, up to which arrays are faster than containers
-_Piece = tuple[int, int, int]  # first position, the one behind the last, by how much it moves
+_Piece = tuple[int, int, int]  # first position, the one after the last, and the shift
 
 
 def bases(rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint32]:
@@ -46,7 +46,7 @@ def bases(rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint32]:
 
 
 def bitmap_of(positions: NDArray[np.uint32]) -> BitMap:
-    """Return the bitmap of positions; arrays of Python's own are what pyroaring reads fast."""
+    """Return the bitmap of positions; pyroaring is fast with Python's own arrays."""
     return BitMap(buffer("I", positions.tobytes()))
 
 
@@ -60,7 +60,7 @@ class BitmapIndex:
     """Bitmaps by value: *values* are Iceberg's single-value bytes, ascending; rows without one are *nulls*.
 
     Floats are brought to one form: a zero is 0.0, and there is one NaN. Of files that are not *covered*
-    nothing is known. Those *given_up* stay so when parts are merged, whatever other parts know of them.
+    nothing is known. Those *given_up* stay so when parts are merged, even if other parts have them.
     """
 
     type: str
@@ -100,13 +100,13 @@ class BitmapIndex:
         rows: NDArray[np.int64],
         covered: NDArray[np.bool_],
         given_up: NDArray[np.bool_],
-        found: Iterable[Iterable[tuple[bytes | None, BitMap]]],
+        parts: Iterable[Iterable[tuple[bytes | None, BitMap]]],
     ) -> Self:
-        """Put together what was *found*, of nulls under None; empty bitmaps are left out."""
+        """Merge *parts*, with nulls under None; empty bitmaps are left out."""
         if wrong_files(starts, rows):
-            raise ValueError("the files do not lie one behind the other")
+            raise ValueError("the files are not consecutive")
         gathered: dict[bytes | None, list[BitMap]] = defaultdict(list)
-        for pairs in found:
+        for pairs in parts:
             for value, bitmap in pairs:
                 if bitmap:
                     gathered[value].append(bitmap)
@@ -124,7 +124,7 @@ class BitmapIndex:
         return self.bitmaps[at] if at < len(self.values) and self.values[at] == value else BitMap()
 
     def moved(self, kept: NDArray[np.bool_], offset: int, starts: NDArray[np.uint32]) -> Self:
-        """Return it with the *kept* files alone, from *offset* on in a group whose bases are *starts*."""
+        """Return it with only the *kept* files, from *offset* on in a group whose bases are *starts*."""
         chosen = np.flatnonzero(kept)
         places = np.arange(offset, offset + len(chosen))
         rows = np.zeros(len(starts), np.int64)
@@ -133,8 +133,8 @@ class BitmapIndex:
         given_up[places] = self.given_up[chosen]
         live = self.covered[chosen]
         pieces = self._pieces(chosen[live], starts[places[live]])
-        found = [(value, _shifted(bitmap, pieces)) for value, bitmap in self._pairs()]
-        return type(self).of_parts(self.type, starts, rows, covered, given_up, [found])
+        pairs = [(value, _shifted(bitmap, pieces)) for value, bitmap in self._pairs()]
+        return type(self).of_parts(self.type, starts, rows, covered, given_up, [pairs])
 
     def without(self, ordinals: NDArray[np.int64]) -> Self:
         """Return it with some files no longer covered, but given up."""
@@ -143,8 +143,8 @@ class BitmapIndex:
         covered = self.covered & ~given_up
         stays = np.flatnonzero(covered)
         pieces = self._pieces(stays, self.bases[stays])
-        found = [(value, _shifted(bitmap, pieces)) for value, bitmap in self._pairs()]
-        return type(self).of_parts(self.type, self.bases, self.rows, covered, given_up, [found])
+        pairs = [(value, _shifted(bitmap, pieces)) for value, bitmap in self._pairs()]
+        return type(self).of_parts(self.type, self.bases, self.rows, covered, given_up, [pairs])
 
     def whole(self) -> Self:
         """Return it without the files of which some rows are missing: a row has one value, or is null."""
@@ -153,7 +153,7 @@ class BitmapIndex:
         return self.without(torn) if len(torn) else self
 
     def _pieces(self, stays: NDArray[np.int64], starts: NDArray[np.uint32]) -> list[_Piece]:
-        """Join the files that follow each other and move by as much, where no other lies between them."""
+        """Join the files that follow each other and have the same shift, if no other is between them."""
         if not len(stays):
             return []
         old = self.bases[stays].astype(np.int64)
@@ -166,7 +166,7 @@ class BitmapIndex:
         return list(zip(old[first].tolist(), ends.tolist(), shifts[first].tolist(), strict=True))
 
     def cardinality_by_file(self, bitmap: BitMap) -> NDArray[np.int64]:
-        """Return how many positions of a bitmap lie in each file."""
+        """Return how many positions of a bitmap are in each file."""
         return cardinality_by_file(bitmap, self.bases, self.covered)
 
     def __eq__(self, other: object) -> bool:
@@ -201,21 +201,21 @@ class BitmapIndex:
     @classmethod
     def decode(cls, payload: bytes, *, place: Place = IN_MEMORY) -> Self:
         """Read the bytes, checking all that can be checked."""
-        found = BitmapDirectory.decode(payload, place=place)
-        if len(payload) != found.size:
-            raise BitmapError(place, f"{found.size} bytes", str(len(payload)))
+        directory = BitmapDirectory.decode(payload, place=place)
+        if len(payload) != directory.size:
+            raise BitmapError(place, f"{directory.size} bytes", str(len(payload)))
         view = memoryview(payload)
         bitmaps = []
-        for number in range(len(found.sizes)):
-            start, size = found.entry(number)
-            bitmaps.append(found.read(number, view[start : start + size], place=place.at(start)))
+        for number in range(len(directory.sizes)):
+            start, size = directory.entry(number)
+            bitmaps.append(directory.read(number, view[start : start + size], place=place.at(start)))
         return cls(
-            found.type,
-            found.bases,
-            found.rows,
-            found.covered,
-            found.given_up,
-            found.values,
+            directory.type,
+            directory.bases,
+            directory.rows,
+            directory.covered,
+            directory.given_up,
+            directory.values,
             tuple(bitmaps[:-1]),
             bitmaps[-1],
         )
@@ -224,7 +224,7 @@ class BitmapIndex:
 def cardinality_by_file(
     bitmap: BitMap, starts: NDArray[np.uint32], covered: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return how many positions of a bitmap lie in each of the files, which start at *starts*."""
+    """Return how many positions of a bitmap are in each of the files, which start at *starts*."""
     ordinals = np.flatnonzero(covered)
     counts = np.zeros(len(starts), np.int64)
     at = np.searchsorted(positions_of(bitmap), starts[ordinals])
@@ -239,12 +239,12 @@ def _serialized(bitmap: BitMap) -> bytes:
 
 
 def _shifted(bitmap: BitMap, pieces: Sequence[_Piece]) -> BitMap:
-    """Return what lies in the pieces, each moved."""
+    """Return the positions in the pieces, each shifted."""
     if not pieces or not bitmap:
         return BitMap()
     if len(bitmap) > _SMALL * len(pieces):
-        found = [(bitmap & BitMap(range(first, end))).shift(by) for first, end, by in pieces]
-        return BitMap.union(BitMap(), *found)
+        shifted = [(bitmap & BitMap(range(first, end))).shift(by) for first, end, by in pieces]
+        return BitMap.union(BitMap(), *shifted)
     firsts, ends, shifts = np.array(pieces, np.int64).T
     positions = positions_of(bitmap)
     at = np.searchsorted(firsts, positions, side="right") - 1
@@ -275,30 +275,30 @@ class BitmapBuilder:
         if ordinal in self.given_up:
             return
         values, codes = _coded(self._type, array)
-        found = self._found[ordinal]
-        if len((found.keys() | values) - {None}) > self._max_values:
+        bitmaps = self._found[ordinal]
+        if len((bitmaps.keys() | values) - {None}) > self._max_values:
             self.given_up.add(ordinal)
             del self._found[ordinal]
             return
         start = int(self._bases[ordinal]) + first_row
         for value, bitmap in zip((*values, None), _bitmaps(codes, len(values) + 1, start), strict=True):
-            found[value] = found[value] | bitmap if value in found else bitmap
+            bitmaps[value] = bitmaps[value] | bitmap if value in bitmaps else bitmap
 
     def cover(self, ordinal: int) -> None:
-        """Say that all that this builder was to see of a file has been added; else nothing of it counts."""
+        """Mark a file as complete for this builder; without it, the file is not covered."""
         self._covered.add(ordinal)
 
     def result(self) -> BitmapIndex:
-        """Return the index as it stands."""
+        """Return the current index."""
         given_up, covered = np.zeros(len(self._rows), bool), np.zeros(len(self._rows), bool)
         given_up[list(self.given_up)] = True
         covered[list(self._covered - self.given_up)] = True
-        found = [pairs.items() for ordinal, pairs in self._found.items() if covered[ordinal]]
-        return BitmapIndex.of_parts(self._type, self._bases, self._rows, covered, given_up, found)
+        parts = [pairs.items() for ordinal, pairs in self._found.items() if covered[ordinal]]
+        return BitmapIndex.of_parts(self._type, self._bases, self._rows, covered, given_up, parts)
 
 
 def _bitmaps(codes: NDArray[np.int64], count: int, start: int) -> list[BitMap]:
-    """Return for each code the bitmap of where it stands, counted from *start*."""
+    """Return for each code the bitmap of its positions, counted from *start*."""
     small = codes.astype(
         np.uint16 if count <= CONTAINER else np.uint32
     )  # a stable sort of two bytes is linear
@@ -327,7 +327,7 @@ def _coded(type_name: str, array: pa.Array) -> tuple[list[bytes], NDArray[np.int
 
 
 def _used(codes: NDArray[np.int64], dictionary: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
-    """Leave the entries that rows refer to; one that is null makes its rows null."""
+    """Keep the entries that rows refer to; a null entry makes its rows null."""
     used = np.bincount(codes + 1, minlength=len(dictionary) + 1)[1:] > 0
     used &= np.asarray(dictionary.is_valid())
     table = np.full(len(dictionary) + 1, -1)
@@ -346,7 +346,7 @@ def _bytes_of(type_name: str, values: pa.Array) -> list[bytes]:
     if kind == "boolean":
         return [bytes([one]) for one in values.to_pylist()]
     if kind in ("float", "double"):
-        numbers = np.asarray(values) + 0.0  # of the two zeros, this leaves the positive one
+        numbers = np.asarray(values) + 0.0  # negative zero becomes positive zero
         numbers[np.isnan(numbers)] = np.nan
         values = pa.array(numbers)
     return _split(values, values.type.bit_width // 8)

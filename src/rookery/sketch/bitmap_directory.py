@@ -36,7 +36,7 @@ class BitmapError(FormatError):
 
 
 def wrong_files(bases: NDArray[np.uint32], rows: NDArray[np.int64]) -> bool:
-    """Whether files do not lie one behind the other, each from a container's first position on."""
+    """Whether files are not consecutive, each from a container's first position on."""
     starts = bases.astype(np.int64)
     room = np.diff(starts, append=SPACE)
     return bool(((starts % CONTAINER != 0) | (room <= 0) | (rows < 0) | (rows > room)).any())
@@ -44,9 +44,9 @@ def wrong_files(bases: NDArray[np.uint32], rows: NDArray[np.int64]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class BitmapDirectory:
-    """The header of an index: what there is, how often, and where the bitmaps lie.
+    """The header of an index: values, their counts, and the places of the bitmaps.
 
-    The bitmaps are numbered as the values are; the one behind the last is that of the nulls.
+    The bitmaps are numbered as the values are; the one after the last is that of the nulls.
     """
 
     type: str
@@ -86,11 +86,11 @@ class BitmapDirectory:
         return at if at < len(self.values) and self.values[at] == value else None
 
     def entry(self, number: int) -> tuple[int, int]:
-        """Return where in the payload a bitmap lies, and how long it is."""
+        """Return the offset of a bitmap in the payload, and its length."""
         return int(self._offsets[number]), int(self.sizes[number])
 
     def read(self, number: int, serialized: bytes | memoryview, *, place: Place = IN_MEMORY) -> BitMap:
-        """Return a bitmap from its bytes, once they are found right."""
+        """Return a bitmap from its bytes, after checking them."""
         if len(serialized) != self.sizes[number]:
             raise BitmapError(place, f"{self.sizes[number]} bytes", str(len(serialized)))
         crc = zlib_ng.crc32(serialized)
@@ -139,7 +139,7 @@ class BitmapDirectory:
 
     @classmethod
     def decode(cls, data: bytes | memoryview, *, place: Place = IN_MEMORY) -> Self:
-        """Read a header, checking all that can be checked; *data* may run on behind it."""
+        """Read a header, checking all that can be checked; *data* may continue after it."""
         end = cls.head_size(data, place=place) - _CRC.size
         if len(data) < end + _CRC.size:
             raise BitmapError(place, f"a header of {end + _CRC.size} bytes", str(len(data)))
@@ -147,16 +147,16 @@ class BitmapDirectory:
         computed = zlib_ng.crc32(data[:end])
         if stored != computed:
             raise BitmapError(place.at(end), f"the CRC {computed:#010x} of the header", f"{stored:#010x}")
-        found = cls._parse(bytes(data[:end]), place)
-        if wrong_files(found.bases, found.rows):
-            raise BitmapError(place, "files one behind the other", "others")
-        if any(one >= other for one, other in pairwise(found.values)):
+        directory = cls._parse(bytes(data[:end]), place)
+        if wrong_files(directory.bases, directory.rows):
+            raise BitmapError(place, "consecutive files", "others")
+        if any(one >= other for one, other in pairwise(directory.values)):
             raise BitmapError(place, "ascending values", "others")
-        if base_type(found.type) not in SKETCHED:
-            raise BitmapError(place, "a type of Iceberg's", repr(found.type))
-        if int(found.cardinalities.sum()) > int(found.rows[found.covered].sum()):
-            raise BitmapError(place, "no more positions than rows", str(found.cardinalities.sum()))
-        return found
+        if base_type(directory.type) not in SKETCHED:
+            raise BitmapError(place, "a type of Iceberg's", repr(directory.type))
+        if int(directory.cardinalities.sum()) > int(directory.rows[directory.covered].sum()):
+            raise BitmapError(place, "no more positions than rows", str(directory.cardinalities.sum()))
+        return directory
 
     @classmethod
     def _parse(cls, header: bytes, place: Place) -> Self:
@@ -165,8 +165,8 @@ class BitmapDirectory:
         entries_at = at + count * _FILE.itemsize
         values_at = entries_at + (values + 1) * _ENTRY.itemsize
         if not 0 < count <= MAX_FILES or values_at > len(header):
-            found = f"{count} files, {values} values in {len(header)} bytes"
-            raise BitmapError(place.at(PREFIX_SIZE), f"1 to {MAX_FILES} files that fit the header", found)
+            actual = f"{count} files, {values} values in {len(header)} bytes"
+            raise BitmapError(place.at(PREFIX_SIZE), f"1 to {MAX_FILES} files that fit the header", actual)
         files = np.frombuffer(header, _FILE, count, at)
         entries = np.frombuffer(header, _ENTRY, values + 1, entries_at)
         ends = values_at + np.cumsum(entries["value"].astype(np.int64))

@@ -1,4 +1,4 @@
-"""The types of blobs in Puffin files: ours with the properties that they have, and HLL."""
+"""The types of blobs in Puffin files: Rookery's with their properties, and HLL."""
 
 HLL_V1 = "apache-datasketches-hll-v1"
 INVERTED_THETA_V1 = "rookery-inverted-theta-v1"

@@ -1,8 +1,8 @@
 """Parquet's split-block Bloom filter: blocks of eight 32-bit words, of which a key sets one bit each.
 
-The upper half of a key's hash chooses the block, the lower half the bits. What is hashed is the value in
+The upper half of a key's hash chooses the block, the lower half the bits. The hashed bytes are the value in
 Parquet's PLAIN encoding, in the form that Iceberg's writer gives its type; so a filter is, bit for bit, the
-one that a Parquet file of that many blocks would hold.
+one that a Parquet file of that many blocks would have.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BloomError(FormatError):
 
 
 def expected_fpp(keys: float, blocks: int) -> float:
-    """Return how often a filter takes a key that was never added.
+    """Return how often a filter matches a key that was never added.
 
     The keys of a block are Poisson-distributed; the fuller blocks make up most of the rate, which is why the
     textbook formula for plain Bloom filters promises too much.
@@ -59,13 +59,13 @@ def expected_fpp(keys: float, blocks: int) -> float:
 
 @lru_cache(maxsize=4096)
 def blocks_for(keys: int, fpp: float) -> int:
-    """Return the least number of blocks, of 1, 2, 3 and 4 to 7 times a power of two, that keeps to *fpp*.
+    """Return the least number of blocks, of 1, 2, 3 and 4 to 7 times a power of two, that achieves *fpp*.
 
     >>> blocks_for(0, 0.01), blocks_for(100, 0.01), blocks_for(500_000, 0.001)
     (1, 5, 40960)
     """
     if not 0 < fpp < 1:
-        raise ValueError(f"a false-positive rate lies between 0 and 1, not at {fpp}")
+        raise ValueError(f"a false-positive rate is between 0 and 1, not {fpp}")
     step = bisect_left(_LADDER, True, key=lambda blocks: expected_fpp(keys, blocks) <= fpp)
     if step == len(_LADDER):
         raise ValueError(f"no filter of {MAX_BLOCKS} blocks keeps {keys} keys to {fpp}")
@@ -92,7 +92,7 @@ def masks_of(value: int) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BloomFilter:
-    """The words of a filter, eight a block."""
+    """The words of a filter, eight per block."""
 
     words: NDArray[np.uint32]
 
@@ -123,7 +123,7 @@ class BloomFilter:
         return type(self)(self.words[0::2] | self.words[1::2])
 
     def fitted(self, fpp: float) -> Self:
-        """Return it folded as often as the rate that its keys let expect stays within *fpp*."""
+        """Return it folded as often as its expected rate stays within *fpp*."""
         keys = self.estimate_keys()
         fits = self
         while expected_fpp(keys, max(fits.blocks // 2, 1)) <= fpp:
@@ -145,12 +145,16 @@ class BloomFilter:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def buffer(self) -> memoryview:
+        """Return the bitset as Parquet stores it, not copied where that can be avoided."""
+        return np.ascontiguousarray(self.words, "<u4").reshape(-1).view(np.uint8).data
+
     def to_bytes(self) -> bytes:
         """Return the bitset as Parquet stores it."""
-        return self.words.astype("<u4", copy=False).tobytes()
+        return bytes(self.buffer())
 
     @classmethod
-    def from_bytes(cls, bitset: bytes, *, place: Place = IN_MEMORY) -> Self:
+    def from_bytes(cls, bitset: bytes | memoryview, *, place: Place = IN_MEMORY) -> Self:
         """Read a bitset."""
         if not bitset or len(bitset) % BLOCK_SIZE:
             raise BloomError(place, f"blocks of {BLOCK_SIZE} bytes", f"{len(bitset)} bytes")

@@ -1,4 +1,4 @@
-"""Bloom filters under construction: values are hashed and set, as they lie in pages or Arrow buffers."""
+"""Bloom filters under construction: values are hashed and set directly from pages or Arrow buffers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _add_fixed(data: np.ndarray, start: int, count: int, width: int, words: np.n
 
 @njit(cache=True, nogil=True)
 def _add_prefixed(data: Any, start: Any, end: Any, words: Any) -> Any:
-    """Byte arrays, each behind its length in four bytes, up to *end*; returns their number, or -1 if torn."""
+    """Byte arrays, each after its length in four bytes, up to *end*; returns their number, or -1 if cut."""
     run = np.empty(_RUN, np.uint64)
     at = start
     count = 0
@@ -96,7 +96,7 @@ def _add_decimals(
     """Unscaled decimals of *width* bytes in either byte order, each as *wanted* bytes.
 
     Those of four and eight bytes are hashed little-endian, as Parquet stores INT32 and INT64, others
-    big-endian, as it stores byte arrays.
+    big-endian, as in byte arrays.
     """
     turned = wanted in (4, 8)
     scratch = np.empty(wanted, np.uint8)
@@ -113,7 +113,7 @@ def _add_decimals(
 
 
 class BloomBuilder:
-    """A Bloom filter under construction; it takes values as a `ValueConsumer` does."""
+    """A Bloom filter under construction; it is a `ValueConsumer`."""
 
     def __init__(self, type_name: str, blocks: int) -> None:
         if not 0 < blocks <= MAX_BLOCKS:
@@ -122,7 +122,7 @@ class BloomBuilder:
         self._words = np.zeros((blocks, WORDS), np.uint32)
 
     def add_fixed(self, data: NDArray[np.uint8], start: int, count: int, width: int) -> None:
-        """Add *count* values of *width* bytes that lie one behind the other from *start*."""
+        """Add *count* values of *width* bytes that are consecutive from *start*."""
         _check_range(data, start, count * width)
         if width == 8:
             _add_words(data, start, count, self._words)
@@ -137,7 +137,7 @@ class BloomBuilder:
         _add_widened(data, start, count, self._words)
 
     def add_prefixed(self, data: NDArray[np.uint8], start: int, end: int) -> int:
-        """Add the byte arrays from *start* to *end*, each behind its length; return how many there were."""
+        """Add the byte arrays from *start* to *end*, each after its length; return how many there were."""
         _check_range(data, start, end - start)
         count = int(_add_prefixed(data, start, end, self._words))
         if count < 0:
@@ -169,4 +169,4 @@ class BloomBuilder:
 def _check_range(data: NDArray[np.uint8], start: int, length: int) -> None:
     """The kernels do not look where they step."""
     if start < 0 or length < 0 or start + length > len(data):
-        raise ValueError(f"{length} bytes from {start} do not lie within {len(data)}")
+        raise ValueError(f"{length} bytes from {start} are not within {len(data)}")

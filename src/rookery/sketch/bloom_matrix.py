@@ -1,7 +1,7 @@
 """The Bloom filters of a group of files, stored block by block across the files.
 
 A lookup needs one block of each filter, always the same one where the filters have equally many. So the
-blocks of one number lie together, a row, and a lookup in all files is one short read.
+blocks of one number are stored together, a row, and a lookup in all files is one short read.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def _row_crc(number: int, row: bytes | memoryview, body: int) -> int:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MatrixHeader:
-    """What is needed to find a row and to understand it."""
+    """What is needed to find and decode a row."""
 
     blocks: int
     files: int
     ordinals: NDArray[np.int32]
     fpp: float
-    body: int  # CRC-32 of the blocks of all rows, by which matrices of one shape are told apart
+    body: int  # CRC-32 of the blocks of all rows, which distinguishes matrices of one shape
 
     @property
     def row_size(self) -> int:
@@ -65,7 +65,7 @@ class MatrixHeader:
         return self.row_start(self.blocks)
 
     def row_start(self, number: int) -> int:
-        """Where in the payload a row lies."""
+        """The offset of a row in the payload."""
         return header_size(len(self.ordinals)) + number * self.row_size
 
     def encode(self) -> bytes:
@@ -76,15 +76,15 @@ class MatrixHeader:
 
     @classmethod
     def decode(cls, data: bytes | memoryview, *, place: Place = IN_MEMORY) -> Self:
-        """Read a header, checking all that can be checked; *data* may run on behind it."""
+        """Read a header, checking all that can be checked; *data* may continue after it."""
         if len(data) < header_size(1):
             raise BloomError(place, f"at least {header_size(1)} bytes", str(len(data)))
         version, zero, files, covered, blocks, fpp, body = _FIXED.unpack_from(data)
         if (version, zero) != (_VERSION, 0):
             raise BloomError(place, f"version {_VERSION}", f"{version}, {zero}")
         if not 0 < covered <= files <= MAX_FILES or not 0 < blocks <= MAX_BLOCKS or not 0 < fpp < 1:
-            found = f"{covered} of {files} files, {blocks} blocks, {fpp}"
-            raise BloomError(place, f"some of 1 to {MAX_FILES} files, blocks and a rate", found)
+            actual = f"{covered} of {files} files, {blocks} blocks, {fpp}"
+            raise BloomError(place, f"some of 1 to {MAX_FILES} files, blocks and a rate", actual)
         end = header_size(covered) - _CRC.size
         if len(data) < end + _CRC.size:
             raise BloomError(place, f"a header of {end + _CRC.size} bytes", str(len(data)))
@@ -98,17 +98,17 @@ class MatrixHeader:
         return cls(blocks, files, ordinals, fpp, body)
 
     def row_range(self, value: int) -> tuple[int, int]:
-        """Return where in the payload the row of a hash lies, and how long it is."""
+        """Return the offset of the row of a hash in the payload, and its length."""
         return self.row_start(block_of(value, self.blocks)), self.row_size
 
     def probe(self, row: bytes, value: int, *, place: Place = IN_MEMORY) -> NDArray[np.bool_]:
-        """Return which of the covered files may hold the key of a hash, by its row."""
+        """Return which of the covered files may have the key of a hash, by its row."""
         masks = masks_of(value)
         words = self.words_of(row, block_of(value, self.blocks), place)
         return np.asarray(((words & masks) == masks).all(axis=1))
 
     def words_of(self, row: bytes | memoryview, number: int, place: Place) -> NDArray[np.uint32]:
-        """Return the words of a row, once its CRC is found right."""
+        """Return the words of a row, after checking its CRC."""
         if len(row) != self.row_size:
             raise BloomError(place, f"a row of {self.row_size} bytes", str(len(row)))
         end = self.row_size - _CRC.size
@@ -122,9 +122,9 @@ class MatrixHeader:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BloomMatrix:
-    """The filters of some files of a group, all of as many blocks.
+    """The filters of some files of a group, all with the same number of blocks.
 
-    *words* is indexed by block, by place in *ordinals*, and by word; *fpp* is the rate that was asked for.
+    *words* is indexed by block, by place in *ordinals*, and by word; *fpp* is the requested rate.
     """
 
     blocks: int
@@ -153,10 +153,10 @@ class BloomMatrix:
     @classmethod
     def merge(cls, matrices: Iterable[BloomMatrix]) -> list[Self]:
         """Join matrices of one group side by side where blocks and rate are equal."""
-        alike: dict[tuple[int, float], list[BloomMatrix]] = defaultdict(list)
+        by_shape: dict[tuple[int, float], list[BloomMatrix]] = defaultdict(list)
         for matrix in matrices:
-            alike[matrix.blocks, matrix.fpp].append(matrix)
-        return [cls._joined(alike[key]) for key in sorted(alike)]
+            by_shape[matrix.blocks, matrix.fpp].append(matrix)
+        return [cls._joined(by_shape[key]) for key in sorted(by_shape)]
 
     @classmethod
     def _joined(cls, parts: list[BloomMatrix]) -> Self:
@@ -180,7 +180,7 @@ class BloomMatrix:
 
     @property
     def _body(self) -> memoryview:
-        """The blocks of all rows, one behind the other."""
+        """The blocks of all rows, one after the other."""
         return np.ascontiguousarray(self.words, "<u4").reshape(-1).view(np.uint8).data
 
     def filter_of(self, ordinal: int) -> BloomFilter | None:
@@ -191,7 +191,7 @@ class BloomMatrix:
         return BloomFilter(np.ascontiguousarray(self.words[:, at]))
 
     def moved(self, kept: NDArray[np.bool_], offset: int, files: int) -> Self | None:
-        """Return it with the *kept* files alone, placed from *offset* on in a group of *files*."""
+        """Return it with only the *kept* files, placed from *offset* on in a group of *files*."""
         stays = kept[self.ordinals]
         if not stays.any():
             return None

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-# The chance of lying outside, on one side, at 1, 2 and 3 standard deviations.
+# The probability of being outside, on one side, at 1, 2 and 3 standard deviations.
 _TAIL = {1: 0.15865525393145707, 2: 0.022750131948179195, 3: 0.0013498980316300933}
-_GAUSSIAN_FROM = 121  # samples from which the normal approximation is as good as the exact tail
+_GAUSSIAN_FROM = 121  # samples from which the normal approximation is as precise as the exact tail
 
 
 def sampled_bounds(samples: int, probability: float, deviations: int = 2) -> tuple[float, float]:
-    """Return the least and greatest population that *samples*, each kept with *probability*, speak for.
+    """Return the least and greatest population that *samples*, each kept with *probability*, may be of.
 
     >>> sampled_bounds(7, 1.0)
     (7.0, 7.0)

@@ -58,12 +58,12 @@ class Frequent:
         """Return the values that are surely frequent, most frequent first, with their counts."""
         kind = datasketches.frequent_items_error_type.NO_FALSE_POSITIVES
         items = self.sketch.get_frequent_items(kind)
-        found = [
+        estimates = [
             (bytes(value), Estimate(about, low, high, Certainty.EXACT if low == high else Certainty.SKETCHED))
             for value, about, low, high in items
         ]
-        found.sort(key=lambda item: (-item[1].value, item[0]))
-        return [(escaped(value), count) for value, count in found[:most]]
+        estimates.sort(key=lambda item: (-item[1].value, item[0]))
+        return [(escaped(value), count) for value, count in estimates[:most]]
 
     def encode(self) -> bytes:
         """Return the bytes of DataSketches."""

@@ -1,7 +1,7 @@
 """HLL sketches of Apache DataSketches: the number of distinct values, from registers.
 
 A sketch of few values keeps a coupon of each; of many, the greatest value that each of its registers has
-seen. It takes less room than a theta sketch of the same error, and can be merged, but not intersected.
+seen. It is smaller than a theta sketch of the same error, and can be merged, but not intersected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rookery.sketch.hll_layout import HllError, Kind, Mode, compact_form, read_p
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HllSketch:
-    """A sketch as the library holds it; nothing here changes it."""
+    """A sketch as an object of the library; it is not changed here."""
 
     sketch: Any
 
@@ -60,7 +60,7 @@ class HllSketch:
     def _reduced(self, lg_k: int) -> HllSketch:
         """The same values in fewer registers.
 
-        Each sketch by itself: a union that has reduced one takes itself for empty, and loses it to the next.
+        Each sketch separately: a union that has reduced one takes itself for empty, and drops it at the next.
         """
         return self if self.lg_k == lg_k else HllSketch(_union(lg_k, Kind.HLL_8, self.sketch))
 

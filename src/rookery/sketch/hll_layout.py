@@ -1,8 +1,8 @@
 """The bytes of an HLL sketch of Apache DataSketches, checked before the library reads them.
 
-The library takes some of them on trust: a count of coupons that exceeds their array, or exceptions beside
+The library does not check some of them: a count of coupons that exceeds their array, or exceptions for
 registers that have none, make it write outside of its memory. Here every count is checked against the bytes,
-and what is handed on is always the compact form.
+and the library always gets the compact form.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INT = 4
 _LIST_CAPACITY = 8  # one that is full turns into a set
 _LG_MIN_SET_K = 8
 _SLOT_BITS = 26
-_EXCEPTION = 15  # the register's value stands behind the registers
+_EXCEPTION = 15  # the register's value follows the registers
 _NEARLY = 1e-9
 
 
@@ -108,22 +108,22 @@ def read_preamble(payload: bytes, place: Place) -> Preamble:
     """Read and check the first eight bytes."""
     if len(payload) < _PREAMBLE.size:
         raise HllError(place, f"an HLL sketch of at least {_PREAMBLE.size} bytes", str(len(payload)))
-    found = Preamble._make(_PREAMBLE.unpack_from(payload))
-    if found.family != FAMILY:
-        raise HllError(place.at(FAMILY_OFFSET), f"family {FAMILY}, an HLL sketch", str(found.family))
-    if found.version != VERSION:
-        raise HllError(place.at(VERSION_OFFSET), f"serial version {VERSION}", str(found.version))
-    if found.flags & Flag.BIG_ENDIAN:
+    preamble = Preamble._make(_PREAMBLE.unpack_from(payload))
+    if preamble.family != FAMILY:
+        raise HllError(place.at(FAMILY_OFFSET), f"family {FAMILY}, an HLL sketch", str(preamble.family))
+    if preamble.version != VERSION:
+        raise HllError(place.at(VERSION_OFFSET), f"serial version {VERSION}", str(preamble.version))
+    if preamble.flags & Flag.BIG_ENDIAN:
         raise HllError(place.at(FLAGS_OFFSET), "little-endian bytes", "the big-endian flag")
-    if found.mode_byte & 3 > max(Mode) or found.mode_byte >> 2 > max(Kind):
-        raise HllError(place.at(MODE_OFFSET), "a mode and a kind of HLL", f"{found.mode_byte:#04x}")
-    if found.ints != _PREAMBLE_INTS[found.mode]:
-        expected = f"a preamble of {_PREAMBLE_INTS[found.mode]} ints in mode {found.mode.name}"
-        raise HllError(place.at(SIZE_OFFSET), expected, str(found.ints))
-    least = _LG_MIN_SET_K if found.mode is Mode.SET else MIN_LG_K
-    if not least <= found.lg_k <= MAX_LG_K:
-        raise HllError(place.at(LG_K_OFFSET), f"lg k from {least} to {MAX_LG_K}", str(found.lg_k))
-    return found
+    if preamble.mode_byte & 3 > max(Mode) or preamble.mode_byte >> 2 > max(Kind):
+        raise HllError(place.at(MODE_OFFSET), "a mode and a kind of HLL", f"{preamble.mode_byte:#04x}")
+    if preamble.ints != _PREAMBLE_INTS[preamble.mode]:
+        expected = f"a preamble of {_PREAMBLE_INTS[preamble.mode]} ints in mode {preamble.mode.name}"
+        raise HllError(place.at(SIZE_OFFSET), expected, str(preamble.ints))
+    least = _LG_MIN_SET_K if preamble.mode is Mode.SET else MIN_LG_K
+    if not least <= preamble.lg_k <= MAX_LG_K:
+        raise HllError(place.at(LG_K_OFFSET), f"lg k from {least} to {MAX_LG_K}", str(preamble.lg_k))
+    return preamble
 
 
 def compact_form(payload: bytes, place: Place) -> bytes:
@@ -141,7 +141,7 @@ def compact_form(payload: bytes, place: Place) -> bytes:
         count = _SET_COUNT.pack(len(coupons)) if preamble.mode is Mode.SET else b""
         body = count + coupons.tobytes()
     if preamble.flags & Flag.EMPTY and not is_empty:
-        raise HllError(place.at(FLAGS_OFFSET), "an empty sketch, as its flag says", "values")
+        raise HllError(place.at(FLAGS_OFFSET), "an empty sketch, as its flag states", "values")
     flags = preamble.flags & Flag.OUT_OF_ORDER | Flag.COMPACT | (Flag.EMPTY if is_empty else 0)
     return _PREAMBLE.pack(*preamble._replace(flags=int(flags))) + body
 
@@ -185,7 +185,7 @@ def read_registers(payload: bytes, place: Place) -> tuple[NDArray[np.uint8], NDA
 
 
 def _register_bytes(preamble: Preamble) -> int:
-    """How many bytes the registers take; of six bits each, the library keeps one more."""
+    """How many bytes the registers take; with six bits each, the library has one more byte."""
     return {
         Kind.HLL_4: preamble.registers // 2,
         Kind.HLL_6: preamble.registers // 4 * 3 + 1,
@@ -222,7 +222,7 @@ def _unpack_4(
 
 
 def _check_estimators(payload: bytes, preamble: Preamble, values: NDArray[np.uint8], place: Place) -> None:
-    """Check the numbers that are kept along with the registers, from which the library estimates."""
+    """Check the numbers that are stored with the registers, from which the library estimates."""
     accumulated, *sums, at_least, _ = _ESTIMATORS.unpack_from(payload, BODY_OFFSET)
     least = preamble.least
     if values.min() < least:
@@ -231,7 +231,7 @@ def _check_estimators(payload: bytes, preamble: Preamble, values: NDArray[np.uin
     if counted != at_least:
         raise HllError(place.at(BODY_OFFSET), f"{counted} registers of the least value", str(at_least))
     expected = float(np.ldexp(1.0, -values.astype(np.int32)).sum())
-    if not abs(sum(sums) - expected) <= _NEARLY * expected:  # nor is it NaN
+    if not abs(sum(sums) - expected) <= _NEARLY * expected:  # which includes NaN
         raise HllError(place.at(BODY_OFFSET), f"the sum {expected} of the registers", str(sum(sums)))
     filled = np.count_nonzero(values)
     is_used = not preamble.flags & Flag.OUT_OF_ORDER
@@ -240,7 +240,7 @@ def _check_estimators(payload: bytes, preamble: Preamble, values: NDArray[np.uin
 
 
 def _read_ints(payload: bytes, start: int, count: int, is_compact: bool, place: Place) -> NDArray[np.uint32]:
-    """The *count* numbers above 0 that fill the rest, one behind the other or with gaps of 0; ascending."""
+    """The *count* numbers above 0 that fill the rest, consecutive or with gaps of 0; ascending."""
     size = len(payload) - start
     places = size // _INT
     expected = f"{count} numbers in {count * _INT} bytes" if is_compact else f"a table of {count} numbers"

@@ -1,7 +1,7 @@
 """The inverted theta: for each retained hash, in which files of a group it occurs.
 
-It is a theta sketch whose hashes carry a row of bits, one a file. The sketch of any set of files is the
-hashes whose row meets that set, so files come and go without the data being read again.
+It is a theta sketch whose hashes carry a row of bits, one per file. The sketch of any set of files is the
+hashes whose row intersects that set, so files are added and removed without reading data again.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class InvertedTheta:
 
     @classmethod
     def merge(cls, parts: Sequence[InvertedTheta]) -> Self:
-        """Join the parts of one group: θ is the least of theirs, and falls further if too much is left."""
+        """Join the parts of one group: θ is the least of theirs, and falls further if hashes are too many."""
         theta = min(part.theta for part in parts)
         keep = [int(np.searchsorted(part.hashes, theta)) for part in parts]
         hashes = np.concatenate([part.hashes[:n] for part, n in zip(parts, keep, strict=True)])
@@ -88,20 +88,20 @@ class InvertedTheta:
         return type(self)(self.hashes[:K].copy(), self.rows[:K].copy(), int(self.hashes[K]), self.files)
 
     def below(self, theta: int) -> Self:
-        """Return what lies below a θ that is lower."""
+        """Return the hashes below a lower θ."""
         if theta >= self.theta:
             return self
         n = int(np.searchsorted(self.hashes, theta))
         return type(self)(self.hashes[:n], self.rows[:n], theta, self.files)
 
     def moved(self, kept: NDArray[np.bool_], offset: int, files: int) -> Self:
-        """Return it with the *kept* files alone, placed from *offset* on in a group of *files*."""
+        """Return it with only the *kept* files, placed from *offset* on in a group of *files*."""
         bits = np.unpackbits(self.rows, axis=1, count=self.files, bitorder="little")[:, kept]
-        found = bits.any(axis=1)
-        placed = np.zeros((int(found.sum()), files), np.uint8)
-        placed[:, offset : offset + bits.shape[1]] = bits[found]
+        is_used = bits.any(axis=1)
+        placed = np.zeros((int(is_used.sum()), files), np.uint8)
+        placed[:, offset : offset + bits.shape[1]] = bits[is_used]
         return type(self)(
-            self.hashes[found], np.packbits(placed, axis=1, bitorder="little"), self.theta, files
+            self.hashes[is_used], np.packbits(placed, axis=1, bitorder="little"), self.theta, files
         )
 
     def sketch(self, files: NDArray[np.bool_] | None = None) -> ThetaSketch:
@@ -160,7 +160,7 @@ class InvertedThetaBuilder:
     """An inverted theta under construction, of a group of *files* files.
 
     Joining copies every row of bits, so the files' sketches are gathered, and many are joined at once; the
-    more, the wider the rows are. But only joining lets θ fall, which spares work on the files to come.
+    more, the wider the rows are. But only joining lets θ fall, which saves work on later files.
     """
 
     def __init__(self, files: int) -> None:
@@ -171,7 +171,7 @@ class InvertedThetaBuilder:
 
     @property
     def theta(self) -> int:
-        """θ as it stands; hashes above it are of no use."""
+        """The current θ; hashes above it are not needed."""
         return self._joined.theta
 
     def add(self, sketch: ThetaSketch, ordinal: int) -> None:
@@ -182,7 +182,7 @@ class InvertedThetaBuilder:
             self._join()
 
     def result(self) -> InvertedTheta:
-        """Return the inverted theta as it stands."""
+        """Return the current inverted theta."""
         if self._gathered:
             self._join()
         return self._joined
@@ -197,13 +197,13 @@ class InvertedThetaBuilder:
         rows = np.zeros((len(hashes), width), np.uint8)
         bits = (1 << (ordinals % 8)).astype(np.uint8)
         np.bitwise_or.at(rows.reshape(-1), numbers * width + ordinals // 8, bits)
-        found = InvertedTheta(hashes, rows, theta, files)
-        self._joined = InvertedTheta.merge([self._joined, found])
+        gathered = InvertedTheta(hashes, rows, theta, files)
+        self._joined = InvertedTheta.merge([self._joined, gathered])
         self._gathered, self._count = [], 0
 
 
 def union(sketches: Iterable[ThetaSketch]) -> ThetaSketch:
-    """Return the sketch of everything that the sketches have seen, cut back to k hashes where 2k are left."""
+    """Return the sketch of everything that the sketches have seen, reduced to k hashes if there are 2k."""
     parts = list(sketches)
     theta = min((part.theta for part in parts), default=MAX_THETA)
     below = [part.hashes[: np.searchsorted(part.hashes, np.uint64(theta))] for part in parts]

@@ -1,8 +1,8 @@
 """Building theta sketches from arrays: a hash table of the smallest hashes, updated inside the kernel.
 
-The table has four slots for each of the k hashes that are wanted. When it holds 2k, θ falls so far that k
+The table has four slots for each of the k hashes that are wanted. At 2k, θ falls so far that k
 remain. Once θ has fallen, almost every value is dropped after a single comparison; so values are hashed a
-block at a time, in loops without branches, and only what lies below θ goes on to the table.
+block at a time, in loops without branches, and only hashes below θ are put into the table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COUNT, _THETA = 0, 1
 
 @njit(cache=True)
 def _shrink(table: np.ndarray, meta: np.ndarray) -> None:
-    """Let θ fall to the hash behind the k smallest, and keep those."""
+    """Let θ fall to the hash after the k smallest, and keep those."""
     kept = np.empty(_FULL, np.uint64)
     n = 0
     for slot in range(_SLOTS):
@@ -53,7 +53,7 @@ def _insert(table: np.ndarray, meta: np.ndarray, value: np.uint64) -> None:
 
 @njit(inline="always")
 def _offer(table: Any, meta: Any, theta: Any, block: Any, count: Any) -> Any:
-    """Take what is below *theta* of a block of hashes; return θ, which loops keep in a register."""
+    """Add the hashes of a block that are below *theta*; return θ, which loops keep in a register."""
     kept: Any = 0
     for i in range(count):
         value = block[i]
@@ -119,7 +119,7 @@ def _offer_fixed(
 
 @njit(cache=True, nogil=True)
 def _offer_prefixed(data: Any, start: Any, end: Any, table: Any, meta: Any) -> Any:
-    """Byte arrays, each behind its length in four bytes, up to *end*; returns their number, or -1 if torn."""
+    """Byte arrays, each after its length in four bytes, up to *end*; returns their number, or -1 if cut."""
     theta = meta[_THETA]
     block = np.empty(_BLOCK, np.uint64)
     at = start
@@ -133,7 +133,7 @@ def _offer_prefixed(data: Any, start: Any, end: Any, table: Any, meta: Any) -> A
             at += 4
             if length > end - at:
                 return -1
-            if length > 0:  # an empty value counts for nothing in DataSketches
+            if length > 0:  # DataSketches ignores empty values
                 block[n] = hash_bytes(data, at, length)
                 n += 1
             at += length
@@ -159,7 +159,7 @@ def _offer_offsets(data: np.ndarray, offsets: np.ndarray, table: np.ndarray, met
 
 @njit(inline="always")
 def _minimal(data: np.ndarray, start: int, width: int) -> int:
-    """How many leading bytes of a big-endian two's complement number say nothing but its sign."""
+    """How many leading bytes of a big-endian two's complement number only repeat its sign."""
     skip = 0
     while skip < width - 1:
         first = data[start + skip]
@@ -212,7 +212,7 @@ def _offer_small_decimals(
 
 
 class ThetaBuilder:
-    """A theta sketch under construction. *theta* may start low where only smaller hashes are of use."""
+    """A theta sketch under construction. *theta* may start low if only smaller hashes are needed."""
 
     def __init__(self, theta: int = MAX_THETA) -> None:
         self._table = np.zeros(_SLOTS, np.uint64)
@@ -220,11 +220,11 @@ class ThetaBuilder:
 
     @property
     def theta(self) -> int:
-        """θ as it stands."""
+        """The current θ."""
         return int(self._meta[_THETA])
 
     def add_fixed(self, data: NDArray[np.uint8], start: int, count: int, width: int) -> None:
-        """Add *count* values of *width* bytes that lie one behind the other from *start*."""
+        """Add *count* values of *width* bytes that are consecutive from *start*."""
         _check_range(data, start, count * width)
         if width == 8:
             _offer_words(data, start, count, self._table, self._meta)
@@ -239,7 +239,7 @@ class ThetaBuilder:
         _offer_widened(data, start, count, self._table, self._meta)
 
     def add_prefixed(self, data: NDArray[np.uint8], start: int, end: int) -> int:
-        """Add the byte arrays from *start* to *end*, each behind its length; return how many there were."""
+        """Add the byte arrays from *start* to *end*, each after its length; return how many there were."""
         _check_range(data, start, end - start)
         count = int(_offer_prefixed(data, start, end, self._table, self._meta))
         if count < 0:
@@ -263,11 +263,11 @@ class ThetaBuilder:
             _offer_decimals(data, start, count, width, little, self._table, self._meta)
 
     def result(self) -> ThetaSketch:
-        """Return the sketch as it stands."""
+        """Return the current sketch."""
         return ThetaSketch(np.sort(self._table[self._table != 0]), self.theta)
 
 
 def _check_range(data: NDArray[np.uint8], start: int, length: int) -> None:
     """The kernels do not look where they step."""
     if start < 0 or length < 0 or start + length > len(data):
-        raise ValueError(f"{length} bytes from {start} do not lie within {len(data)}")
+        raise ValueError(f"{length} bytes from {start} are not within {len(data)}")

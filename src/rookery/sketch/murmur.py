@@ -1,6 +1,6 @@
 """MurmurHash3 x64 128 as theta sketches use it: seed 9001, the first 64 bits, shifted right by one.
 
-The kernels read whole words: a value's bytes are taken eight at a time, wherever they lie.
+The kernels read whole words: a value's bytes are read eight at a time, at any alignment.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _finish(h1: np.uint64, h2: np.uint64, length: int) -> np.uint64:
 
 @njit(inline="always")
 def hash_word(word: np.uint64, length: int) -> np.uint64:
-    """Hash a value of at most eight bytes, which stand in *word*, lowest first."""
+    """Hash a value of at most eight bytes, which are in *word*, lowest first."""
     k1 = _rotl(word * _C1, 31) * _C2
     return _finish(SEED ^ k1, SEED, length)
 

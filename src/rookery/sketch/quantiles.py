@@ -1,6 +1,6 @@
 """Quantiles of rows: a KLL sketch of Apache DataSketches over numbers, or over text.
 
-Dates and times are taken as the numbers that Iceberg stores; other types cannot be drawn on a line.
+Dates and times are taken as the numbers that Iceberg stores; other types have no numeric order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class QuantilesError(FormatError):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Quantiles:
-    """A KLL sketch, whether it is of text, and the ends where doubles cannot hold them."""
+    """A KLL sketch, whether it is of text, and the ends if doubles cannot represent them."""
 
     sketch: Any
     text: bool
@@ -61,7 +61,7 @@ class Quantiles:
         array = _stored(array)
         if not len(array):
             return self
-        # A copy: DataSketches takes no read-only array.
+        # A copy: DataSketches does not accept read-only arrays.
         added.update(np.array(array.cast(pa.float64(), safe=False)))
         if pa.types.is_floating(array.type):
             return type(self)(added, False)
@@ -105,16 +105,18 @@ class Quantiles:
         return (escaped(low), escaped(high)) if self.text else (low, high)
 
     def at(self, ranks: Sequence[float]) -> list[Any]:
-        """Return the values at these ranks, from 0 to 1; at 0 and 1 stand the least and the greatest."""
+        """Return the values at these ranks, from 0 to 1; at 0 and 1, the least and the greatest."""
         if self.ends is None:
             return []
-        # What DataSketches says of the ranks 0 and 1 is the least and greatest value that it has retained.
+        # DataSketches returns for the ranks 0 and 1 the least and greatest value that it has retained.
         low, high = self.ends
         exact = {0.0: low, 1.0: high}
-        found = self.sketch.get_quantiles(list(ranks))
+        values = self.sketch.get_quantiles(list(ranks))
         if self.text:
-            return [exact.get(rank, escaped(value)) for rank, value in zip(ranks, found, strict=True)]
-        return [exact.get(rank, min(max(value, low), high)) for rank, value in zip(ranks, found, strict=True)]
+            return [exact.get(rank, escaped(value)) for rank, value in zip(ranks, values, strict=True)]
+        return [
+            exact.get(rank, min(max(value, low), high)) for rank, value in zip(ranks, values, strict=True)
+        ]
 
     def histogram(self, buckets: int) -> list[float]:
         """Return the share of values in each of *buckets* equal ranges between the least and the greatest.

@@ -1,4 +1,4 @@
-"""Text in the items of DataSketches, as bytes: what is not UTF-8 stays what it is, and in its order."""
+"""Text in the items of DataSketches, as bytes: text that is not UTF-8 is unchanged, and sorted by bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LENGTH = struct.Struct("<I")
 
 
 class TextSerDe(datasketches.PyObjectSerDe):  # type: ignore[misc]
-    """Bytes, mostly UTF-8, each item behind its length in four bytes."""
+    """Bytes, mostly UTF-8, each item after its length in four bytes."""
 
     def __init__(self) -> None:
         datasketches.PyObjectSerDe.__init__(self)
@@ -25,7 +25,7 @@ class TextSerDe(datasketches.PyObjectSerDe):  # type: ignore[misc]
         return _LENGTH.pack(len(item)) + item
 
     def from_bytes(self, data: bytes, offset: int) -> tuple[bytes, int]:
-        """Read one item at *offset*; return it with the number of bytes taken."""
+        """Read one item at *offset*; return it with the number of bytes read."""
         (length,) = _LENGTH.unpack_from(data, offset)
         start = offset + _LENGTH.size
         if start + length > len(data):
@@ -33,7 +33,7 @@ class TextSerDe(datasketches.PyObjectSerDe):  # type: ignore[misc]
         return self.item(data[start : start + length]), _LENGTH.size + length
 
     def item(self, data: bytes) -> bytes:
-        """Return what a sketch holds of bytes."""
+        """Return the items of a sketch as bytes."""
         return data
 
 
@@ -48,5 +48,5 @@ class KeySerDe(TextSerDe):
     """The same, for sketches that look items up."""
 
     def item(self, data: bytes) -> Key:
-        """Return what a sketch holds of bytes."""
+        """Return the items of a sketch as bytes."""
         return Key(data)

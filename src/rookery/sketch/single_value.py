@@ -22,11 +22,11 @@ _LONGS = ("long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamp
 _NUMBERS |= dict.fromkeys(_LONGS, struct.Struct("<q"))
 
 UNFIT = (struct.error, OverflowError, UnicodeEncodeError)
-"""What is raised of a value that does not fit its type."""
+"""The error for a value that does not fit its type."""
 
 
 def shortest(number: int) -> bytes:
-    """Return a whole number big-endian in as few bytes as will do.
+    """Return a whole number big-endian in as few bytes as possible.
 
     >>> shortest(127), shortest(128), shortest(-129), shortest(0)
     (b'\\x7f', b'\\x00\\x80', b'\\xff\\x7f', b'\\x00')

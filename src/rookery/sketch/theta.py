@@ -1,6 +1,6 @@
 """Compact theta sketches, byte for byte as Apache DataSketches writes them.
 
-A theta sketch keeps the hashes of its values that lie below θ, a share of the hash space. While θ is
+A theta sketch keeps the hashes of its values that are below θ, a share of the hash space. While θ is
 whole, the count of hashes is exact; below that, count / θ estimates the number of distinct values.
 """
 
@@ -121,7 +121,7 @@ class ThetaSketch:
                 place.at(1), f"serial version {_VERSION_PLAIN} or {_VERSION_PACKED}", str(version)
             )
         _check_hashes(hashes, theta, place)
-        if flags & Flag.EMPTY:  # the one form that may leave its seed hash out
+        if flags & Flag.EMPTY:  # the only form without a required seed hash
             seed_hash = DEFAULT_SEED_HASH
         elif seed_hash != DEFAULT_SEED_HASH:
             raise ThetaError(
@@ -187,7 +187,7 @@ def _check_theta(theta: int, place: Place) -> None:
 
 
 def _check_hashes(hashes: NDArray[np.uint64], theta: int, place: Place) -> None:
-    """Hashes ascend strictly, and lie above 0 and below θ; only then does counting them mean anything."""
+    """Hashes ascend strictly, and are above 0 and below θ; else counting them is meaningless."""
     if len(hashes) == 0:
         return
     if (hashes[1:] <= hashes[:-1]).any():

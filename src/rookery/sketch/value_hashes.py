@@ -1,7 +1,7 @@
-"""The hashes of a single value: under which it would stand in a Bloom filter, and in a theta sketch.
+"""The hashes of a single value: those that a Bloom filter and a theta sketch would have.
 
 A value has the form that `rookery.model.predicate` describes. A zero has two hashes, as 0.0 equals -0.0 but
-not in its bits. Where nothing can be said, there is None: of a NaN, whose bits are many, and of what does not
+not in its bits. None means unknown: for a NaN, which has many bit patterns, and for what does not
 fit the type.
 """
 
@@ -21,9 +21,9 @@ _SEED = 9001  # of DataSketches
 
 
 def bloom_hashes(type_name: str, value: Value) -> tuple[int, ...] | None:
-    """Return the hashes under which a value may stand in a Bloom filter.
+    """Return the hashes that a value may have in a Bloom filter.
 
-    >>> [hex(found) for found in bloom_hashes("string", "")]
+    >>> [hex(each) for each in bloom_hashes("string", "")]
     ['0xef46db3751d8e999']
     >>> len(bloom_hashes("double", 0.0)), bloom_hashes("double", float("nan")), bloom_hashes("int", 2**31)
     (2, None, None)
@@ -39,7 +39,7 @@ def bloom_hashes(type_name: str, value: Value) -> tuple[int, ...] | None:
 
 
 def plain_bytes(type_name: str, value: Value) -> tuple[bytes, ...] | None:
-    """Return the bytes that a value may have in Parquet's PLAIN encoding, or None if that cannot be said.
+    """Return the bytes that a value may have in Parquet's PLAIN encoding, or None if unknown.
 
     >>> plain_bytes("int", 1), len(plain_bytes("double", 0.0))
     ((b'\\x01\\x00\\x00\\x00',), 2)
@@ -52,7 +52,7 @@ def plain_bytes(type_name: str, value: Value) -> tuple[bytes, ...] | None:
 
 
 def theta_hashes(type_name: str, value: Value) -> tuple[int, ...] | None:
-    """Return the hashes under which a value may stand in a theta sketch, which never holds an empty value.
+    """Return the hashes that a value may have in a theta sketch, which never has empty values.
 
     >>> theta_hashes("string", "a")
     (8863373810831573271,)

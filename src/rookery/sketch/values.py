@@ -2,7 +2,7 @@
 
 For a theta sketch the bytes are those of Iceberg's single-value serialization: integers, dates and times
 little-endian, decimals unscaled and big-endian in as few bytes as will do, strings in UTF-8, a UUID in its 16
-bytes. A Bloom filter differs in decimals alone, which come by a method of their own.
+bytes. A Bloom filter differs in decimals alone, which have a method of their own.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from rookery.model.type_names import base_type
 
 
 class ValueConsumer(Protocol):
-    """What takes values as bytes: the builder of a theta sketch, or of a Bloom filter."""
+    """A consumer of values as bytes: the builder of a theta sketch, or of a Bloom filter."""
 
     def add_fixed(self, data: NDArray[np.uint8], start: int, count: int, width: int) -> None:
-        """Take *count* values of *width* bytes from *start*."""
+        """Add *count* values of *width* bytes from *start*."""
 
     def add_widened(self, data: NDArray[np.uint8], start: int, count: int) -> None:
-        """Take four-byte integers as longs."""
+        """Add four-byte integers as longs."""
 
     def add_prefixed(self, data: NDArray[np.uint8], start: int, end: int) -> int:
-        """Take the byte arrays from *start* to *end*, each behind its length; return their number."""
+        """Add the byte arrays from *start* to *end*, each after its length; return their number."""
 
     def add_offsets(self, data: NDArray[np.uint8], offsets: NDArray[np.int32] | NDArray[np.int64]) -> None:
-        """Take the byte arrays between consecutive *offsets*."""
+        """Add the byte arrays between consecutive *offsets*."""
 
     def add_decimals(
         self, data: NDArray[np.uint8], start: int, count: int, width: int, *, little: bool
     ) -> None:
-        """Take unscaled decimals of *width* bytes, little- or big-endian."""
+        """Add unscaled decimals of *width* bytes, little- or big-endian."""
 
 
 PlainValues = Callable[[ValueConsumer, NDArray[np.uint8], int, int], None]
@@ -78,7 +78,7 @@ def add_arrow(builder: ValueConsumer, type_name: str, array: pa.Array) -> None:
 
 
 def no_view(array: pa.Array) -> pa.Array:
-    """Views, as which Rust's writers have texts read, are not taken by Arrow's other functions."""
+    """View types, in which files of Rust's writers are read, are not supported by Arrow's other functions."""
     if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
         return array.cast(pa.large_binary())
     return array
@@ -139,7 +139,7 @@ def _add_numbers(builder: ValueConsumer, kind: str, array: pa.Array) -> None:
 
 
 def in_one_form(type_name: str, array: pa.Array) -> pa.Array:
-    """Return an array without nulls as the Arrow type that stands for an Iceberg type, whoever read it."""
+    """Return an array without nulls as the Arrow type of an Iceberg type, from any reader."""
     kind = base_type(type_name)
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
@@ -181,7 +181,7 @@ def _count(start: int, end: int, width: int) -> int:
 
 
 def plain_values(type_name: str, physical: str, width: int, time_unit: str | None) -> PlainValues | None:
-    """Return how to add PLAIN-encoded values of a column, or None if a full reader must turn them first.
+    """Return how to add PLAIN-encoded values of a column, or None if a full reader must convert them first.
 
     *physical* is Parquet's type, *width* that of a fixed-length one, *time_unit* that of a time.
     """

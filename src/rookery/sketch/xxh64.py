@@ -59,7 +59,7 @@ def _finish(h: np.uint64) -> np.uint64:
 
 @njit(inline="always")
 def hash_word(word: np.uint64, length: int) -> np.uint64:
-    """Hash a value of four or eight bytes, which stand in *word*, lowest first."""
+    """Hash a value of four or eight bytes, which are in *word*, lowest first."""
     h = _P5 + np.uint64(length)
     return _finish(_take_u64(h, word) if length == 8 else _take_u32(h, word))
 

@@ -13,7 +13,7 @@ __all__ = ["Java", "SparkCatalog", "find_java", "hidden_stores", "register", "se
 
 
 def __getattr__(name: str) -> Any:
-    """Import pyspark, which is slow and may be missing, only when a session is asked for."""
+    """Import pyspark, which is slow and may be missing, only when a session is needed."""
     if name in ("register", "session"):
         try:
             from rookery.spark import sessions

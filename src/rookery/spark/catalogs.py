@@ -1,4 +1,4 @@
-"""From a PyIceberg catalog to the Spark catalog of the same name: the same properties, in Java's words."""
+"""From a PyIceberg catalog to the Spark catalog of the same name: the same properties, under Java's names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import unquote, urlsplit
 
-from pyiceberg.catalog import CatalogType
-
 from rookery.io import scheme_of
 from rookery.io.redaction import redact
 from rookery.model import CatalogError
 from rookery.tables import CatalogConfig, open_catalog, sqlite_path
-from rookery.tables.catalogs import reason_of, table_locations
+from rookery.tables.iceberg.catalogs import GLUE, HIVE, REST, SQL, reason_of, table_locations
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +38,7 @@ _STORES = {
 
 @dataclass(frozen=True, slots=True)
 class SparkCatalog:
-    """What a session must be told to know a catalog."""
+    """The settings of a session for a catalog."""
 
     conf: Mapping[str, str]
     packages: tuple[str, ...]
@@ -56,8 +54,8 @@ def spark_catalog(config: CatalogConfig, stores: Collection[str] = ()) -> SparkC
         translate = _KINDS[kind]
     except KeyError:
         raise CatalogError(
-            f"catalog '{config.name}' is of the kind {kind.value}, which Spark is not configured for here",
-            hint=f"use one of {', '.join(known.value for known in _KINDS)}",
+            f"catalog '{config.name}' is of the kind {kind}, which Spark is not configured for here",
+            hint=f"use one of {', '.join(_KINDS)}",
         ) from None
     specific, packages = translate(config.properties)
     store, store_packages = _store(config.properties)
@@ -66,24 +64,24 @@ def spark_catalog(config: CatalogConfig, stores: Collection[str] = ()) -> SparkC
     conf = {prefix: "org.apache.iceberg.spark.SparkCatalog"}
     conf |= {f"{prefix}.{key}": value for key, value in (carried | store | specific).items()}
     bundles = [_STORES[scheme][1] for scheme in stores if scheme in _STORES]
-    found = dict.fromkeys((ICEBERG_RUNTIME, *packages, *store_packages, *bundles))
-    return SparkCatalog(conf, tuple(found))
+    jars = dict.fromkeys((ICEBERG_RUNTIME, *packages, *store_packages, *bundles))
+    return SparkCatalog(conf, tuple(jars))
 
 
 def hidden_stores(config: CatalogConfig) -> frozenset[str]:
     """Return the schemes of the stores of a REST catalog whose own configuration names none.
 
     Iceberg's REST client chooses the FileIO by a file's scheme and takes the settings that the server hands
-    out; but the classes for that store must be there when the session starts.
+    out; but the classes for that store must be loaded when the session starts.
     """
-    if config.type is not CatalogType.REST or _store(config.properties)[1]:
+    if config.type != REST or _store(config.properties)[1]:
         return frozenset()
     catalog = open_catalog(config)
-    if packages := _store(catalog.properties)[1]:  # with what the server has said of itself
+    if packages := _store(catalog.properties)[1]:  # with the properties that the server has sent
         return frozenset(scheme for scheme, (_, package) in _STORES.items() if package in packages)
     try:
         return frozenset(filter(None, map(scheme_of, islice(table_locations(catalog), 1))))
-    except Exception as error:  # noqa: BLE001  # a session is of use for other tables, and says what it lacks
+    except Exception as error:  # noqa: BLE001  # a session is still useful for other tables
         reason = reason_of(error, config.properties)
         log.warning("the stores of catalog '%s' are not known: %s", config.name, reason)
         return frozenset()
@@ -94,7 +92,7 @@ def _sql(properties: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]
     path = sqlite_path(uri)
     common = {"type": "jdbc", "jdbc.schema-version": "V1"}
     if path is not None:
-        # Writers queue up behind SQLite's one lock: wait for it rather than fail.
+        # Writers wait for SQLite's one lock rather than fail.
         return common | {"uri": f"jdbc:sqlite:{path}?busy_timeout=30000"}, (SQLITE_JDBC,)
     try:
         parts = urlsplit(uri)
@@ -126,11 +124,11 @@ def _glue(properties: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...
     return {"type": "glue", **({"client.region": region} if region else {})}, (ICEBERG_AWS,)
 
 
-_KINDS: Mapping[CatalogType, Callable[[Mapping[str, str]], tuple[dict[str, str], tuple[str, ...]]]] = {
-    CatalogType.SQL: _sql,
-    CatalogType.REST: _plain("rest"),
-    CatalogType.HIVE: _plain("hive"),
-    CatalogType.GLUE: _glue,
+_KINDS: Mapping[str, Callable[[Mapping[str, str]], tuple[dict[str, str], tuple[str, ...]]]] = {
+    SQL: _sql,
+    REST: _plain("rest"),
+    HIVE: _plain("hive"),
+    GLUE: _glue,
 }
 
 
@@ -143,7 +141,7 @@ def _store(properties: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ..
     warehouse = properties.get("warehouse", "")
     scheme = warehouse.partition("://")[0] if "://" in warehouse else ""
     if not scheme:
-        scheme = next((found for found, start in _SETTINGS.items() if _any(properties, start)), "")
+        scheme = next((each for each, start in _SETTINGS.items() if _any(properties, start)), "")
     if scheme not in _STORES:
         return {}, ()
     implementation, package = _STORES[scheme]

@@ -1,8 +1,8 @@
 """Removing delete files that apply to nothing, in one commit of Iceberg's own.
 
-Iceberg's action of that purpose judges position deletes by partition: it keeps those of a file that is gone
-as long as the partition has older data, and leaves tables without partitions alone. So deletes are proved,
-one by one, by whoever calls, and only committed here.
+Iceberg's action of that purpose judges position deletes by partition: it keeps those of a removed file
+as long as the partition has older data, and leaves tables without partitions alone. So the caller proves
+deletes one by one, and they are only committed here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rookery.model import TableName
-from rookery.tables.iceberg.java_errors import ConflictError, translate_java_error
 from rookery.tables.iceberg.jvm import call_compiled, load_java_table
+from rookery.tables.java_errors import ConflictError, translate_java_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,12 +52,12 @@ def remove_deletes(
     """Remove delete files, by path and offset (-1: none), proved to apply to nothing in a snapshot."""
     table = load_java_table(spark, name)
     if table.currentSnapshot() is None or table.currentSnapshot().snapshotId() != snapshot_id:
-        raise ConflictError(f"{name} has changed since its deletes were looked at", hint="run it again")
+        raise ConflictError(f"{name} has changed since its deletes were planned", hint="run it again")
     jvm: Any = spark._jvm
     keys = jvm.java.util.ArrayList()
     for path, offset in deletes:
         keys.add(f"{path}@{offset}")
     try:
         return int(call_compiled(spark, "RookeryDangling", _REMOVE, "remove", table, keys))
-    except Exception as error:  # py4j wraps whatever Java throws
+    except Exception as error:  # py4j wraps all that Java throws
         raise translate_java_error(error, f"removing deletes of {name}") from error

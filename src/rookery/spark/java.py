@@ -1,4 +1,4 @@
-"""Finding Java, and saying in one sentence when it is missing or too old."""
+"""Finding Java, with a clear error when it is missing or too old."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def find_java() -> Java:
         raise MachineError(f"{path} does not run: {error}", hint=_HINT) from error
     major = parse_version(printed)
     if major is None:
-        raise MachineError(f"{path} does not tell its version", hint=_HINT)
+        raise MachineError(f"{path} does not print its version", hint=_HINT)
     if major < OLDEST:
         raise MachineError(f"Spark needs Java {OLDEST} or newer, and {path} is Java {major}", hint=_HINT)
     return Java(path, major)
 
 
 def parse_version(printed: str) -> int | None:
-    """Return the major version from what `java -version` prints.
+    """Return the major version from the output of `java -version`.
 
     >>> parse_version('openjdk version "17.0.15" 2025-04-15'), parse_version('java version "1.8.0_402"')
     (17, 8)

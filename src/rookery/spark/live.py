@@ -1,4 +1,4 @@
-"""Whether a session can do the work, asked before any is done; and what Ctrl-C does while Spark is at it."""
+"""Whether a session is usable, checked before work begins; and how Ctrl-C cancels work of Spark."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from rookery.model import MachineError
 from rookery.spark.catalogs import ICEBERG_RUNTIME
-from rookery.tables.iceberg.java_errors import is_foreign
 from rookery.tables.iceberg.jvm import check_iceberg
+from rookery.tables.java_errors import is_foreign
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ _CANCEL_EVERY, _CANCEL_TIMES = 0.2, 300  # for a minute
 
 
 def has_jvm(spark: SparkSession) -> bool:
-    """Whether a session has a JVM at hand; one of Spark Connect has not."""
+    """Whether a session has a JVM in reach; one of Spark Connect has not."""
     return hasattr(spark, "_jvm")
 
 
@@ -42,7 +42,7 @@ def check_session(
     except Exception as error:
         if not (is_foreign(error) or isinstance(error, OSError)):
             raise
-        raise MachineError("the Spark session is gone: its JVM has ended", hint=_ANOTHER) from error
+        raise MachineError("the Spark session has ended with its JVM", hint=_ANOTHER) from error
     if stopped:
         raise MachineError("the Spark session has been stopped", hint=_ANOTHER)
     if iceberg:
@@ -51,20 +51,20 @@ def check_session(
 
 
 def check_jvm(spark: SparkSession) -> None:
-    """Refuse a session of Spark Connect too, for what needs Iceberg's Java side."""
+    """Refuse a session of Spark Connect too, for work that needs Iceberg's Java side."""
     if not has_jvm(spark):
         raise MachineError(
-            "a session of Spark Connect has no JVM at hand, which this needs", hint="use a classic session"
+            "a session of Spark Connect has no JVM in reach, which this needs", hint="use a classic session"
         )
     check_session(spark)
 
 
 def cancel_on_interrupt(spark: SparkSession, previous: Any = None) -> None:
-    """Take the place of PySpark's handler of SIGINT, if it is there; *previous* is what was there before it.
+    """Replace PySpark's handler of SIGINT, if it is set; *previous* is the one before it.
 
     PySpark's asks the JVM to cancel over the connection on which the interrupted call waits for its answer.
-    py4j takes that for a fault of the connection, and what leaves the call is an error of Spark, not
-    KeyboardInterrupt. Here another thread asks, over a connection of its own.
+    py4j treats that as a fault of the connection, and the call raises an error of Spark, not
+    KeyboardInterrupt. Here another thread cancels, over a connection of its own.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -93,7 +93,7 @@ def _handler(context: Any, previous: Any) -> Any:
 
 def _aside(work: Callable[[], object]) -> None:
     def run() -> None:
-        with suppress(Exception):  # the JVM may be gone, or nothing may run
+        with suppress(Exception):  # the JVM may have ended, or nothing may run
             work()
 
     threading.Thread(target=run, daemon=True).start()
@@ -113,7 +113,7 @@ def _is_not_py4js(record: logging.LogRecord) -> bool:
 def cancelled_if_interrupted(spark: SparkSession) -> Iterator[None]:
     """Cancel all jobs that the body starts, also later ones, if it is interrupted.
 
-    A procedure of Iceberg goes on in the JVM when Python waits for it no more, and starts a job for each
+    A procedure of Iceberg continues in the JVM when Python no longer waits for it, and starts a job for each
     group of files. It gives the jobs groups of its own, but they all inherit the tag.
     """
     context: Any = spark.sparkContext
@@ -126,7 +126,7 @@ def cancelled_if_interrupted(spark: SparkSession) -> Iterator[None]:
             _aside(lambda: _cancel_repeatedly(context, tag))
         raise
     finally:
-        with suppress(Exception):  # the session may be gone
+        with suppress(Exception):  # the session may have ended
             context.removeJobTag(tag)
 
 

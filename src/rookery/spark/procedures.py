@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rookery.model import TableName
 from rookery.model.names import quote_part
 from rookery.spark.live import cancelled_if_interrupted
-from rookery.tables.iceberg.java_errors import translate_java_error
 from rookery.tables.iceberg.jvm import load_java_table
+from rookery.tables.java_errors import translate_java_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,13 +28,13 @@ Argument = str | int | bool | Moment | Mapping[str, str] | Sequence[int]
 
 
 def call(spark: SparkSession, name: TableName, procedure: str, **arguments: Argument) -> list[dict[str, Any]]:
-    """Call a procedure on a table as it is now, and return the rows that it answers with."""
-    load_java_table(spark, name)  # the session may remember the table as it was
+    """Call a procedure on a table as it is now, and return its rows."""
+    load_java_table(spark, name)  # the session may have cached the table as it was
     statement = call_text(name, procedure, **arguments)
     try:
         with cancelled_if_interrupted(spark):
             return [row.asDict() for row in spark.sql(statement).collect()]
-    except Exception as error:  # Spark and py4j wrap whatever Java throws
+    except Exception as error:  # Spark and py4j wrap all that Java throws
         raise translate_java_error(error, f"{procedure} of {name}") from error
 
 
@@ -46,9 +46,9 @@ def row_session(spark: SparkSession, types: Set[str]) -> SparkSession:
     if "variant" not in types:
         return spark
     session: Any = spark
-    alike = type(spark)(spark.sparkContext, session._jsparkSession.cloneSession())
-    alike.conf.set("spark.sql.iceberg.vectorization.enabled", "false")
-    return alike
+    cloned = type(spark)(spark.sparkContext, session._jsparkSession.cloneSession())
+    cloned.conf.set("spark.sql.iceberg.vectorization.enabled", "false")
+    return cloned
 
 
 _EXPIRED = {
@@ -64,9 +64,9 @@ _EXPIRED = {
 def expire_by_action(
     spark: SparkSession, name: TableName, snapshots: Sequence[int], older_than: Moment, retain_last: int
 ) -> dict[str, Any]:
-    """Expire snapshots of a table that Spark cannot read; return what the procedure would answer.
+    """Expire snapshots of a table that Spark cannot read; return what the procedure would return.
 
-    The procedure does its work and then fails, as it has Spark load the table anew.
+    The procedure does its work and then fails, as it makes Spark load the table again.
     """
     table = load_java_table(spark, name)
     jvm: Any = spark._jvm
@@ -78,7 +78,7 @@ def expire_by_action(
                 action = action.expireSnapshotId(snapshot)
             done = action.option("stream-results", "true").execute()
             return {column: getattr(done, method)() for column, method in _EXPIRED.items()}
-    except Exception as error:  # py4j wraps whatever Java throws
+    except Exception as error:  # py4j wraps all that Java throws
         raise translate_java_error(error, f"expire_snapshots of {name}") from error
 
 
@@ -90,12 +90,12 @@ def call_text(name: TableName, procedure: str, **arguments: Argument) -> str:
     """
     table = ".".join(map(quote_part, name.identifier))
     stated = {"table": table, **arguments}
-    said = ", ".join(f"{key} => {literal(value)}" for key, value in stated.items())
-    return f"CALL {quote_part(name.catalog)}.system.{procedure}({said})"
+    argument_list = ", ".join(f"{key} => {literal(value)}" for key, value in stated.items())
+    return f"CALL {quote_part(name.catalog)}.system.{procedure}({argument_list})"
 
 
 def literal(value: Argument) -> str:
-    """Write a value as Spark reads it, whatever the session's time zone.
+    """Format a value as a Spark literal, for any session time zone.
 
     >>> literal("a'b"), literal(True), literal((7, 8)), literal(Moment(1500))
     ("'a\\\\'b'", 'true', 'array(7, 8)', "TIMESTAMP '1970-01-01 00:00:01.500000+00:00'")

@@ -50,11 +50,11 @@ class FilePartition(InputPartition):
 
 
 class PuffinDataSource(DataSource):
-    """Reads Puffin files. With the option `payload` the payloads come too, decompressed.
+    """Reads Puffin files. With the option `payload`, with their payloads, decompressed.
 
     The store is reached with the properties of the catalog that the option `catalog` names, or of the default
-    one; with the option `table`, with what the catalog hands out for that table. Other options are properties
-    for the file system, as a PyIceberg catalog has them (`s3.endpoint` …), and go before those.
+    one; with the option `table`, with the catalog's settings for that table. Other options are properties
+    for the file system, as a PyIceberg catalog has them (`s3.endpoint` …), and have precedence.
     """
 
     @classmethod
@@ -79,7 +79,7 @@ class PuffinDataSource(DataSource):
 
 
 def _properties(path: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """What the store is reached with; a local path needs nothing, and no catalog is asked."""
+    """The properties to access the store; a local path needs none, and no catalog."""
     if scheme_of(path) is None:
         return options
     if "table" not in options:
@@ -100,11 +100,11 @@ class PuffinSourceReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """One partition a file."""
-        return [FilePartition(found) for found in list_files(self._path, SUFFIXES, self._properties)]
+        return [FilePartition(file) for file in list_files(self._path, SUFFIXES, self._properties)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one file's blobs, in batches bounded by rows and by bytes of payload."""
-        if not isinstance(partition, FilePartition):  # what Spark makes up where there are no partitions
+        if not isinstance(partition, FilePartition):  # Spark's own, where there are no partitions
             return
         schema = _ARROW.append(pa.field(PAYLOAD, pa.binary())) if self._with_payload else _ARROW
         rows: list[dict[str, object]] = []

@@ -1,8 +1,8 @@
 """`spark.read.format("rookery")`: the rows of a table that match the option `where`.
 
 It gives pruning to plain SQL by `CREATE TEMPORARY VIEW … USING rookery OPTIONS (table '…', where '…')`, and
-to sessions that have no JVM at hand. Filters that Spark would push down are not taken: Spark 4.1 keeps one
-reader for all scans of a relation, so that what one scan pushes down would be left out of the others too.
+to sessions that have no JVM in reach. Filters that Spark would push down are refused: Spark 4.1 keeps one
+reader for all scans of a relation, so that filters of one scan would apply to the others too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from rookery.read.rows import make_request
 from rookery.read.survivors import survivors
 from rookery.sidecar import Store, store_of
 from rookery.spark.spark_types import for_spark, spark_columns
-from rookery.tables import load_table, open_catalog, resolve_table
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table, open_catalog, open_table, resolve_table
 from rookery.where.sql_text import parse_predicate
 
 _OPTIONS = ("table", "path", "catalog", "columns", "where", "time_zone", "snapshot")
@@ -32,7 +31,7 @@ _TASK_BYTES = 64 << 20  # of files that one task reads
 
 @dataclass
 class FilesPartition(InputPartition):
-    """Files that are read by one task, and what is asked of them."""
+    """Files that are read by one task, with columns and predicate."""
 
     request: Request
     files: list[FileRead]
@@ -59,7 +58,7 @@ class RookeryDataSource(DataSource):
         """The columns of the table, or those that the option names."""
         table, _ = self._open()
         snapshot = self._snapshot(table)
-        self._predicate(table, snapshot)  # a mistake is told at once, not when rows are read
+        self._predicate(table, snapshot)  # errors are raised at once, not when rows are read
         return spark_columns(table.schema(snapshot), self._columns())
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -68,7 +67,7 @@ class RookeryDataSource(DataSource):
         snapshot = self._snapshot(table)
         return RookeryReader(table, store, snapshot, self._predicate(table, snapshot), schema.names)
 
-    def _open(self) -> tuple[IcebergTable, Store]:
+    def _open(self) -> tuple[Table, Store]:
         unknown = next((key for key in self.options if key.lower() not in _OPTIONS), None)
         if unknown is not None:
             raise UsageError(f"there is no option '{unknown}'", hint=f"options are {', '.join(_OPTIONS)}")
@@ -78,28 +77,28 @@ class RookeryDataSource(DataSource):
                 "no table was named", hint='use spark.read.format("rookery").option("table", "db.orders")'
             )
         config, name = resolve_table(text, self.options.get("catalog"))
-        table = IcebergTable(name, load_table(open_catalog(config), name, config.properties))
+        table = open_table(open_catalog(config), name, config.properties)
         return table, store_of(table)
 
     def _columns(self) -> list[str] | None:
-        said = self.options.get("columns")
-        return [name.strip() for name in said.split(",") if name.strip()] if said else None
+        names = self.options.get("columns")
+        return [name.strip() for name in names.split(",") if name.strip()] if names else None
 
     def _option(self, key: str) -> int | None:
-        said = self.options.get(key)
-        if said is None:
+        text = self.options.get(key)
+        if text is None:
             return None
-        if not said.strip().lstrip("-").isdigit():
-            raise UsageError(f"'{said}' is not a snapshot", hint="use the id of a snapshot, a whole number")
-        return int(said)
+        if not text.strip().lstrip("-").isdigit():
+            raise UsageError(f"'{text}' is not a snapshot", hint="use the id of a snapshot, a whole number")
+        return int(text)
 
-    def _predicate(self, table: IcebergTable, snapshot: Snapshot | None) -> Predicate:
+    def _predicate(self, table: Table, snapshot: Snapshot | None) -> Predicate:
         text = self.options.get("where")
         if text is None:
             return ALWAYS
         return parse_predicate(text, table.fields(snapshot), zone=self.options.get("time_zone", "UTC"))
 
-    def _snapshot(self, table: IcebergTable) -> Snapshot | None:
+    def _snapshot(self, table: Table) -> Snapshot | None:
         return table.at(self._option("snapshot"))
 
 
@@ -108,7 +107,7 @@ class RookeryReader(DataSourceReader):
 
     def __init__(
         self,
-        table: IcebergTable,
+        table: Table,
         store: Store,
         snapshot: Snapshot | None,
         predicate: Predicate,
@@ -121,10 +120,10 @@ class RookeryReader(DataSourceReader):
         self._columns = columns
 
     def __getstate__(self) -> dict[str, object]:
-        return {}  # Spark sends the reader to its workers before it asks for partitions, which hold it all
+        return {}  # Spark sends the reader to its workers before it plans partitions, which contain all
 
     def partitions(self) -> list[InputPartition]:
-        """Some files a partition, those that are left."""
+        """The files that are left, some per partition."""
         if self._snapshot is None:
             return []
         request = make_request(self._table, self._store, self._snapshot, self._predicate, self._columns)
@@ -135,7 +134,7 @@ class RookeryReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of some files that match."""
-        if not isinstance(partition, FilesPartition):  # what Spark makes up where there are no partitions
+        if not isinstance(partition, FilesPartition):  # Spark's own, where there are no partitions
             return
         costs = ReadCosts()
         for file in partition.files:

@@ -1,4 +1,4 @@
-"""The embedded default: a local Spark session that knows the catalog, and keeps its talk to itself."""
+"""The embedded default: a local Spark session with the catalog, its output in a log file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def session(
 ) -> SparkSession:
     """Return a Spark session that knows *catalog* (a name, or the default) under its name.
 
-    A session that is already there is taken and told of the catalog; else a local one is started.
+    An existing session is used, with the catalog added; else a local one is started.
     """
     config = catalog if isinstance(catalog, CatalogConfig) else resolve(catalog)
     known = spark_catalog(config)
@@ -59,9 +59,9 @@ def register(spark: SparkSession) -> SparkSession:
 
 
 def _introduce(spark: SparkSession, config: CatalogConfig, known: SparkCatalog) -> None:
-    """Tell a running session of a catalog; what it knows already stays as it is."""
+    """Add a catalog to a running session; settings that it has stay as they are."""
     if spark.conf.get(f"spark.sql.catalog.{config.name}", None) is None:
-        open_catalog(config)  # as in a session that is started: a new SQL catalog is made first
+        open_catalog(config)  # as in a session that is started: a new SQL catalog is created first
     for key, value in known.conf.items():
         if spark.conf.get(key, None) is None:
             spark.conf.set(key, value)
@@ -75,19 +75,19 @@ def _start(
     conf: Mapping[str, str],
 ) -> SparkSession:
     given = _given()
-    open_catalog(config)  # makes the tables of a new SQL catalog, as Python and Java both expect them
+    open_catalog(config)  # creates the tables of a new SQL catalog, which Python and Java both expect
     chosen = settings(config.name, known, given, master=master, memory=memory, conf=conf)
     builder = SparkSession.builder.appName(chosen.pop("spark.app.name", "rookery"))
-    said = {key: value for key, value in chosen.items() if given.get(key) != value}
-    for key, value in said.items():
+    changed = {key: value for key, value in chosen.items() if given.get(key) != value}
+    for key, value in changed.items():
         builder = builder.config(key, value)
-    # Spark's planner asks the environment which Python to run, whatever its configuration says.
+    # Spark's planner takes the Python to run from the environment, not from its configuration.
     os.environ.setdefault("PYSPARK_PYTHON", chosen.get("spark.pyspark.python", sys.executable))
     before = signal.getsignal(signal.SIGINT)
     with _quiet_start():
-        # What the JVM is started with stands on its command line, which every user of the machine can read.
+        # The JVM's first settings are on its command line, which every user of the machine can read.
         # The rest reaches it through its gateway, before the context is made: so all its sessions have it.
-        SparkContext._ensure_initialized(conf=SparkConf(False).setAll(list(on_command_line(said).items())))
+        SparkContext._ensure_initialized(conf=SparkConf(False).setAll(list(on_command_line(changed).items())))
         spark = builder.getOrCreate()
     cancel_on_interrupt(spark, before)
     quiet_py4j()
@@ -96,7 +96,7 @@ def _start(
 
 
 def _given() -> Mapping[str, str]:
-    """What is configured already: under `spark-submit` all that the JVM was told, else the defaults file."""
+    """The existing configuration: under `spark-submit` that of the JVM, else the defaults file."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         SparkContext._ensure_initialized()
         return dict(SparkConf().getAll())
@@ -105,13 +105,13 @@ def _given() -> Mapping[str, str]:
 
 
 def discard_session() -> None:
-    """Let go of a session that has ended, with its JVM if that has: the next call starts another."""
+    """Forget a session that has ended, and its JVM if that has: the next call starts another."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     context: Any = SparkContext
     if context._active_spark_context is not None:
-        with suppress(Exception):  # whatever a dead JVM makes of it, the context forgets itself
+        with suppress(Exception):  # even if the JVM has ended, the context clears itself
             context._active_spark_context.stop()
     with context._lock:
         gateway = context._gateway
@@ -127,20 +127,20 @@ def discard_session() -> None:
 def _answers(gateway: Any) -> bool:
     try:
         return bool(gateway.jvm.java.lang.System.currentTimeMillis())
-    except Exception:  # noqa: BLE001  # py4j raises whatever its socket raises
+    except Exception:  # noqa: BLE001  # py4j raises all that its socket raises
         return False
 
 
 def log_path() -> Path:
-    """Where the JVM of an embedded session writes what it would print."""
+    """The log file of the output of an embedded session's JVM."""
     return home() / "logs" / "spark.log"
 
 
 @contextmanager
 def _quiet_start() -> Iterator[None]:
-    """Send what the JVM prints for all its life, and Ivy's tables before that, to the log file.
+    """Send all output of the JVM, and Ivy's tables before that, to the log file.
 
-    The JVM inherits the standard error that is in place when it starts, so that is what is exchanged.
+    The JVM inherits the standard error that is in place when it starts, so that is replaced.
     """
     log = log_path()
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +171,7 @@ def _kill_jvm(error: KeyboardInterrupt) -> None:
 
 
 def _last_words(log: Path, error: Exception) -> str:
-    """The line of the log that tells most, else the error's own first line."""
+    """The most useful line of the log, else the error's own first line."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     telling = [line for line in lines if "unresolved dependency" in line or "Exception" in line]
     return (telling or str(error).splitlines() or [type(error).__name__])[0][:300]

@@ -1,4 +1,4 @@
-"""What a session is started with: what Rookery wants, where nobody has said something else."""
+"""Settings that a session is started with: Rookery's defaults, where nothing else is set."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 LOCAL = "local[*]"
 _GIB = 1 << 30
 _PAIR = re.compile(r"([^\s=:#]+)\s*[=:\s]\s*(.*)")
-_LISTS = ("spark.jars.packages", "spark.sql.extensions")  # what is said twice is joined
+_LISTS = ("spark.jars.packages", "spark.sql.extensions")  # values given twice are joined
 _RUNTIME = "iceberg-spark-runtime"
 _CATALOGS = "spark.sql.catalog."
-# What Spark's pages, event logs and SET do not show: what it hides by itself, and catalogs' other secrets.
+# Not shown by Spark's pages, event logs and SET: what it hides by default, and catalogs' other secrets.
 _REDACTED = (
     r"(?i)secret|password|token|access[.]?key"
     r"|^spark\.sql\.catalog\..*(credential|account-key|api-key|sas|private|connection-string|authorization|uri)"
@@ -36,27 +36,27 @@ def settings(
 ) -> dict[str, str]:
     """Return the configuration of a new session.
 
-    *given* is what `spark-defaults.conf` or `spark-submit` says, and goes before Rookery's own defaults;
-    *conf*, *memory* and *master* go before both.
+    *given* is set by `spark-defaults.conf` or `spark-submit`, and overrides Rookery's own defaults;
+    *conf*, *memory* and *master* override both.
     """
-    said = {**given, **(conf or {})}
+    chosen = {**given, **(conf or {})}
     if memory:
-        said["spark.driver.memory"] = memory
-    said["spark.master"] = master or said.get("spark.master") or os.environ.get("SPARK_MASTER") or LOCAL
+        chosen["spark.driver.memory"] = memory
+    chosen["spark.master"] = master or chosen.get("spark.master") or os.environ.get("SPARK_MASTER") or LOCAL
     wanted = {**_defaults(catalog_name), **known.conf}
-    if said["spark.master"].startswith("local"):
-        # Executors of a real cluster must find the driver; here nobody else has business with it.
+    if chosen["spark.master"].startswith("local"):
+        # Executors of a real cluster must find the driver; here no other machine needs to.
         wanted |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    result = {**wanted, **said}
-    result["spark.sql.extensions"] = _joined(said.get("spark.sql.extensions", ""), [EXTENSIONS])
-    brought = " ".join(said.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
+    result = {**wanted, **chosen}
+    result["spark.sql.extensions"] = _joined(chosen.get("spark.sql.extensions", ""), [EXTENSIONS])
+    brought = " ".join(chosen.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
     packages = [name for name in known.packages if _RUNTIME not in name or _RUNTIME not in brought]
-    result["spark.jars.packages"] = _joined(said.get("spark.jars.packages", ""), packages)
+    result["spark.jars.packages"] = _joined(chosen.get("spark.jars.packages", ""), packages)
     return {key: value for key, value in result.items() if value or key not in _LISTS}
 
 
 def on_command_line(chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that the JVM may be started with: no catalog's, and none that may hold a secret.
+    """Return the settings that the JVM may be started with: no catalog's, and none that may contain a secret.
 
     >>> on_command_line({"spark.master": "local[1]", "spark.sql.catalog.c.uri": "x", "spark.my.token": "t"})
     {'spark.master': 'local[1]'}
@@ -68,9 +68,9 @@ def on_command_line(chosen: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _joined(said: str, ours: list[str]) -> str:
-    names = [name.strip() for name in said.split(",") if name.strip()]
-    return ",".join(dict.fromkeys([*names, *ours]))
+def _joined(given: str, added: list[str]) -> str:
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    return ",".join(dict.fromkeys([*names, *added]))
 
 
 def _defaults(catalog_name: str) -> dict[str, str]:
@@ -83,7 +83,7 @@ def _defaults(catalog_name: str) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "8",
         "spark.redaction.regex": _REDACTED,
         "spark.sql.warehouse.dir": str(home() / "spark-warehouse"),
-        # Workers keep the memory that they read into: given back, each MiB costs 256 page faults to regain.
+        # Workers keep the memory that they read into: if released, each MiB costs 256 page faults to regain.
         "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(64 << 20),
         "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
     }

@@ -1,4 +1,4 @@
-"""Iceberg's types as Spark shows them, in its DDL and in Arrow."""
+"""The types of columns as Spark shows them, in its DDL and in Arrow."""
 
 from __future__ import annotations
 
@@ -6,18 +6,10 @@ import uuid
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyiceberg.schema import Schema
-from pyiceberg.types import (
-    DecimalType,
-    FixedType,
-    IcebergType,
-    ListType,
-    MapType,
-    NestedField,
-    StructType,
-)
 
 from rookery.model import UsageError, column_named, quote_part
+from rookery.model.schema import Column, ListOf, MapOf, Schema, Struct, Type
+from rookery.model.type_names import fixed_length, precision_and_scale
 
 _SPARK = {
     "boolean": "boolean",
@@ -36,34 +28,34 @@ _SPARK = {
 
 def spark_columns(schema: Schema, names: Sequence[str] | None) -> str:
     """Return the columns of a table, or some of them, as DDL."""
-    chosen = schema.fields if names is None else [column_named(schema.fields, name) for name in names]
-    return ", ".join(f"{quote_part(field.name)} {_type(field.field_type, field.name)}" for field in chosen)
+    chosen = schema.columns if names is None else [column_named(schema.columns, name) for name in names]
+    return ", ".join(f"{quote_part(column.name)} {_type(column.type, column.name)}" for column in chosen)
 
 
-def _type(kind: IcebergType, column: str) -> str:
-    if isinstance(kind, StructType):
-        return f"struct<{', '.join(_field(field) for field in kind.fields)}>"
-    if isinstance(kind, ListType):
-        return f"array<{_type(kind.element_type, column)}>"
-    if isinstance(kind, MapType):
-        return f"map<{_type(kind.key_type, column)}, {_type(kind.value_type, column)}>"
-    if isinstance(kind, DecimalType):
-        return f"decimal({kind.precision},{kind.scale})"
-    if isinstance(kind, FixedType):
+def _type(kind: Type, column: str) -> str:
+    if isinstance(kind, Struct):
+        return f"struct<{', '.join(map(_part, kind.columns))}>"
+    if isinstance(kind, ListOf):
+        return f"array<{_type(kind.element.type, column)}>"
+    if isinstance(kind, MapOf):
+        return f"map<{_type(kind.key.type, column)}, {_type(kind.value.type, column)}>"
+    if (digits := precision_and_scale(kind.name)) is not None:
+        return f"decimal({digits[0]},{digits[1]})"
+    if fixed_length(kind.name) is not None:
         return "binary"
-    if str(kind) not in _SPARK:
+    if kind.name not in _SPARK:
         raise UsageError(
             f"Spark has no type for '{column}', a {kind}", hint="name the other columns in the option columns"
         )
-    return _SPARK[str(kind)]
+    return _SPARK[kind.name]
 
 
-def _field(field: NestedField) -> str:
-    return f"{quote_part(field.name)}: {_type(field.field_type, field.name)}"
+def _part(column: Column) -> str:
+    return f"{quote_part(column.name)}: {_type(column.type, column.name)}"
 
 
 def for_spark(rows: pa.Table) -> pa.Table:
-    """Return rows as Spark takes them: UUIDs as text, fixed lengths as any, at the top and within others."""
+    """Return rows as Spark accepts them: UUIDs as text, fixed binary as binary, nested ones too."""
     for place, column in enumerate(rows.schema):
         if not _is_known(column.type):
             array = _shown(rows.column(place).combine_chunks())

@@ -1,8 +1,8 @@
-"""Values in one form a type, so that predicates compare arrays whoever wrote them.
+"""Values in one form per type, so that predicates compare arrays from any writer.
 
 Whole numbers, days and times become int64, booleans too (0 and 1); float and double become float64; texts,
-binaries and UUIDs become bytes; decimals stay decimals. What cannot be brought into its form becomes null:
-nothing is known of it.
+binaries and UUIDs become bytes; decimals stay decimals. What cannot be converted becomes null:
+unknown.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def decimal_of(unscaled: int, scale: int) -> Decimal:
 
 
 def unscaled_of(value: Decimal, scale: int) -> int:
-    """Return a decimal's digits, of which *scale* stand behind the point.
+    """Return a decimal's digits, of which *scale* are after the point.
 
     >>> unscaled_of(Decimal("-1.5"), 2)
     -150
@@ -107,7 +107,7 @@ def from_rows(type_name: str, array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def from_bytes(type_name: str, values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Read Iceberg's single-value bytes, which may be null; what has a width unlike its type's is unknown."""
+    """Read Iceberg's single-value bytes, which may be null; one of a wrong width is unknown."""
     values = _whole(values)
     kind = base_type(type_name)
     if kind in _BYTES:
@@ -123,8 +123,8 @@ def from_bytes(type_name: str, values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def bound_from_bytes(type_name: str, values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Read bounds as `from_bytes` does; NaN is none, though some have written it as one."""
-    found = from_bytes(type_name, values)
-    return pc.if_else(pc.is_nan(found), None, found) if is_float(type_name) else found
+    array = from_bytes(type_name, values)
+    return pc.if_else(pc.is_nan(array), None, array) if is_float(type_name) else array
 
 
 def _fixed(values: pa.Array, dtypes: dict[int, np.dtype[Any]], form: pa.DataType) -> pa.Array:
@@ -155,15 +155,15 @@ def _decimals(values: pa.Array, scale: int) -> pa.Array:
 def _by_width(values: pa.Array) -> list[tuple[int, NDArray[np.int64], NDArray[np.uint8]]]:
     """Group byte strings by their lengths: length, their places, and their bytes, a row each."""
     lengths = pc.binary_length(values).fill_null(-1).to_numpy(zero_copy_only=False)
-    found = []
+    parts = []
     for width in np.unique(lengths[lengths > 0]).tolist():
         places = np.flatnonzero(lengths == width)
         taken = values if len(places) == len(values) else values.take(pa.array(places))
         fixed = taken.cast(pa.binary(width))
         data = np.frombuffer(fixed.buffers()[1], np.uint8)
         start = fixed.offset * width
-        found.append((width, places, data[start : start + len(places) * width].reshape(-1, width)))
-    return found
+        parts.append((width, places, data[start : start + len(places) * width].reshape(-1, width)))
+    return parts
 
 
 def _whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -172,8 +172,8 @@ def _whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     return array
 
 
-def mask(found: Any) -> NDArray[np.bool_]:
+def mask(array: Any) -> NDArray[np.bool_]:
     """A boolean Arrow array as numpy, null as false."""
-    if found.null_count:
-        found = found.fill_null(False)
-    return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+    if array.null_count:
+        array = array.fill_null(False)
+    return np.asarray(array.to_numpy(zero_copy_only=False), bool)

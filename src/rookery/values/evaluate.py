@@ -1,4 +1,4 @@
-"""Walking a predicate: leaves are tested, AND and OR join; the rest is for the asker to judge."""
+"""Evaluating a predicate: leaves are tested, AND and OR combine; the caller decides the rest."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Test = Callable[[Leaf], NDArray[np.bool_]]
 def evaluate(
     predicate: Predicate, test: Test, count: int, opaque: Callable[[Opaque], bool] = lambda part: True
 ) -> NDArray[np.bool_]:
-    """Return of which of *count* units the predicate holds, if its leaves do as *test* says.
+    """Return for which of *count* units the predicate is true, with its leaves decided by *test*.
 
-    Where leaves say what may be true of some row, a part that is not understood may be too.
+    If *test* returns what may be true of some row, an opaque part may be true too.
     """
     if isinstance(predicate, And):
-        found = np.ones(count, bool)
+        result = np.ones(count, bool)
         for part in predicate.parts:
-            found &= evaluate(part, test, count, opaque)
-        return found
+            result &= evaluate(part, test, count, opaque)
+        return result
     if isinstance(predicate, Or):
-        found = np.zeros(count, bool)
+        result = np.zeros(count, bool)
         for part in predicate.parts:
-            found |= evaluate(part, test, count, opaque)
-        return found
+            result |= evaluate(part, test, count, opaque)
+        return result
     if isinstance(predicate, Opaque):
         return np.full(count, opaque(predicate))
     if isinstance(predicate, Always | Never):
@@ -37,5 +37,5 @@ def evaluate(
 
 
 def surely(predicate: Predicate, test: Test, count: int) -> NDArray[np.bool_]:
-    """The same where leaves say what is true of every row: a part that is not understood is not."""
+    """The same if *test* returns what is true of every row: an opaque part is not."""
     return evaluate(predicate, test, count, lambda part: False)

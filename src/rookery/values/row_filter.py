@@ -17,7 +17,7 @@ from rookery.values.canonical import form_of, from_rows, is_float, mask, scalar
 from rookery.values.evaluate import evaluate
 
 Columns = Callable[[int], pa.Array]
-"""Gives the values of a column, by its field id, in the form that Parquet readers give them."""
+"""Returns the values of a column, by its field id, in the form of Parquet readers."""
 
 COMPARE: Mapping[Op, Any] = {
     Op.EQ: pc.equal,
@@ -42,7 +42,7 @@ def true_rows(predicate: Predicate, columns: Columns, count: int) -> NDArray[np.
 
 
 def not_exact(part: Opaque) -> UsageError:
-    """Say that a part of a predicate cannot be decided here."""
+    """Raise, as a part of a predicate cannot be decided here."""
     return UsageError(
         f"'{part.text}' cannot be decided on rows here: {part.reason}",
         hint="use table.scan(spark, …), where Spark decides it",
@@ -54,14 +54,14 @@ def true_values(leaf: Leaf, values: pa.Array) -> NDArray[np.bool_]:
     if isinstance(leaf, IsNull):
         return mask(values.is_valid() if leaf.negated else values.is_null())
     if isinstance(leaf, IsNaN):
-        found = mask(pc.is_nan(values)) if is_float(leaf.field.type) else np.zeros(len(values), bool)
-        return ~found if leaf.negated else found
+        result = mask(pc.is_nan(values)) if is_float(leaf.field.type) else np.zeros(len(values), bool)
+        return ~result if leaf.negated else result
     if isinstance(leaf, In):
-        found = _among(leaf.field.type, values, leaf.values)
-        return mask(values.is_valid()) & ~found if leaf.negated else found
+        result = _among(leaf.field.type, values, leaf.values)
+        return mask(values.is_valid()) & ~result if leaf.negated else result
     if isinstance(leaf, Like):
-        found = _like(leaf, values)
-        return mask(values.is_valid()) & ~found if leaf.negated else found
+        result = _like(leaf, values)
+        return mask(values.is_valid()) & ~result if leaf.negated else result
     return _compared(leaf, values)
 
 
@@ -80,8 +80,8 @@ def _compared(leaf: Compare, values: pa.Array) -> NDArray[np.bool_]:
             Op.LE: there,
             Op.GT: np.zeros(len(values), bool),
         }[leaf.op]
-    found = mask(COMPARE[leaf.op](values, value))
-    return found | largest if leaf.op in (Op.GT, Op.GE) else found
+    result = mask(COMPARE[leaf.op](values, value))
+    return result | largest if leaf.op in (Op.GT, Op.GE) else result
 
 
 def _among(type_name: str, values: pa.Array, wanted: tuple[Value, ...]) -> NDArray[np.bool_]:
@@ -90,8 +90,8 @@ def _among(type_name: str, values: pa.Array, wanted: tuple[Value, ...]) -> NDArr
         return mask(pc.is_in(values, value_set=options))
     numbers = [float(value) for value in wanted if not math.isnan(value)]  # type: ignore[arg-type]
     both = [*numbers, *(-number for number in numbers if number == 0)]
-    found = mask(pc.is_in(values, value_set=pa.array(both, pa.float64())))
-    return found | mask(pc.is_nan(values)) if len(numbers) < len(wanted) else found
+    result = mask(pc.is_in(values, value_set=pa.array(both, pa.float64())))
+    return result | mask(pc.is_nan(values)) if len(numbers) < len(wanted) else result
 
 
 def _like(leaf: Like, values: pa.Array) -> NDArray[np.bool_]:
@@ -108,6 +108,6 @@ def _like(leaf: Like, values: pa.Array) -> NDArray[np.bool_]:
 
 
 def _as_java_has(values: pa.Array) -> pa.Array:
-    """Text that is not UTF-8 as Spark's LIKE sees it."""
+    """Text that is not UTF-8 as Spark's LIKE reads it."""
     texts = [None if value is None else java_text(value) for value in values.to_pylist()]
     return pa.array(texts, pa.large_string())

@@ -1,1 +1,1 @@
-"""What people say for WHERE: SQL text and PyIceberg expressions, bound to columns as Spark means them."""
+"""Predicates: SQL text and PyIceberg expressions, bound to columns with Spark's semantics."""

@@ -17,7 +17,7 @@ _SHOWN = 8  # columns that a hint lists
 
 
 class Inexact(Exception):  # noqa: N818 - no failure: the comparison stays with Spark
-    """A comparison that the form of predicates cannot hold; its reason ends up in an `Opaque`."""
+    """A comparison that predicates cannot represent; its reason is stored in an `Opaque`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -38,7 +38,7 @@ def null_test(field: Field, *, negated: bool = False) -> Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A column that holds columns: a struct, a list or a map; or what lies in a map under a key."""
+    """A column that contains columns: a struct, a list or a map; or the value of a map's key."""
 
     name: str
     kind: str
@@ -70,7 +70,7 @@ class Names:
         return _names(tuple(fields))
 
     def find(self, parts: Sequence[str], *, qualifiers: Collection[str] = (), at: str = "") -> Field | Group:
-        """Return the column that *parts* name; *at* says where in the text they stand."""
+        """Return the column that *parts* name; *at* is their position in the text."""
         for rest in (*_unqualified(parts, qualifiers), tuple(parts)):
             key = _folded(rest)
             if key in self._spellings:
@@ -78,31 +78,31 @@ class Names:
             for end in range(len(key) - 1, 0, -1):
                 if key[:end] in self._spellings:
                     self._sole(key[:end], rest, at)
-                    if (found := self._inside(key[:end], rest)) is not None:
-                        return found
+                    if (column := self._inside(key[:end], rest)) is not None:
+                        return column
                     break
         raise self._unknown(tuple(parts), at)
 
     def knows(self, first: str) -> bool:
-        """Whether a column of that name stands at the top of the table."""
+        """Whether there is a top-level column of that name."""
         return (first.lower(),) in self._spellings
 
     def _known(self, key: tuple[str, ...], parts: tuple[str, ...], at: str) -> Field | Group:
         self._sole(key, parts, at)
         leaves = self._leaves.get(key, [])
         if not leaves:
-            return Group(_spelled(parts), self._kind(key))
+            return Group(_dotted(parts), self._kind(key))
         if leaves[0].repeated:
             raise _in_container(parts, at)
         return leaves[0]
 
     def _inside(self, key: tuple[str, ...], parts: tuple[str, ...]) -> Group | None:
-        """What lies in a list or map, by a name the schema does not have: Spark looks keys up so."""
+        """A part of a list or map by a name that is not in the schema: Spark looks keys up so."""
         kind = self._kind(key)
         if kind == "map" and key not in self._leaves:
-            return Group(_spelled(parts), "value of a map")
+            return Group(_dotted(parts), "value of a map")
         if kind == "list" and key not in self._leaves:
-            return Group(_spelled(parts), "list")
+            return Group(_dotted(parts), "list")
         return None
 
     def _kind(self, key: tuple[str, ...]) -> str:
@@ -119,18 +119,18 @@ class Names:
             spellings = sorted(self._spellings[key[:end]])
             if len(spellings) > 1 or len(self._leaves.get(key[:end], ())) > 1:
                 raise UsageError(
-                    f"column '{_spelled(parts)}' is ambiguous{at}",
-                    hint=f"it might be {', '.join(map(_spelled, spellings))}: names do not differ by case",
+                    f"column '{_dotted(parts)}' is ambiguous{at}",
+                    hint=f"it might be {', '.join(map(_dotted, spellings))}: names do not differ by case",
                 )
 
     def _unknown(self, parts: tuple[str, ...], at: str) -> UsageError:
         known = {".".join(key): leaves[0] for key, leaves in self._leaves.items() if not leaves[0].repeated}
         close = difflib.get_close_matches(".".join(_folded(parts)), known, n=3, cutoff=0.6)
-        names = [_spelled(known[name].parts) for name in close or list(known)[:_SHOWN]]
+        names = [_dotted(known[name].parts) for name in close or list(known)[:_SHOWN]]
         hint = f"did you mean {' or '.join(names)}?" if close else f"columns are {', '.join(names)}"
         if not close and len(known) > _SHOWN:
             hint += ", …"
-        return UsageError(f"no column '{_spelled(parts)}'{at}", hint=hint)
+        return UsageError(f"no column '{_dotted(parts)}'{at}", hint=hint)
 
 
 @lru_cache(maxsize=64)
@@ -142,12 +142,12 @@ def _folded(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.lower() for part in parts)
 
 
-def _spelled(parts: Sequence[str]) -> str:
+def _dotted(parts: Sequence[str]) -> str:
     return ".".join(map(quote_part, parts))
 
 
 def _unqualified(parts: Sequence[str], qualifiers: Collection[str]) -> list[tuple[str, ...]]:
-    """Spark takes the first parts of a name for the table's name, if that makes sense at all."""
+    """Spark reads the first parts of a name as the table's name, if possible."""
     known = {qualifier.lower() for qualifier in qualifiers}
     ends = range(len(parts) - 1, 0, -1)
     return [tuple(parts[end:]) for end in ends if ".".join(parts[:end]).lower() in known]
@@ -155,7 +155,7 @@ def _unqualified(parts: Sequence[str], qualifiers: Collection[str]) -> list[tupl
 
 def _in_container(parts: Sequence[str], at: str) -> UsageError:
     return UsageError(
-        f"column '{_spelled(parts)}' lies in a list or map, where a row has any number of values{at}",
+        f"column '{_dotted(parts)}' is in a list or map, where a row has any number of values{at}",
         hint="name a column outside of lists and maps, or use exists() or array_contains()",
     )
 

@@ -16,16 +16,13 @@ from rookery.model.errors import UsageError
 from rookery.where import timestamps
 from rookery.where.binding import Inexact
 from rookery.where.literals import (
-    NAN,
     NULL,
     Kind,
     Literal,
-    boolean_in,
-    double_in,
-    integer_in,
     nanos_of,
     single,
 )
+from rookery.where.text_values import NAN, boolean_in, double_in, integer_in
 from rookery.where.timestamps import EPOCH_DAY, MICROS_A_DAY, trimmed
 
 _WIDE = Context(prec=100)
@@ -51,7 +48,7 @@ _Cast: TypeAlias = Callable[[Literal, exp.DataType, tzinfo], Literal | None]
 
 
 def constant(node: exp.Expression, zone: tzinfo) -> Literal | None:
-    """Return the literal that an expression stands for, or None if it is not constant.
+    """Return the literal that an expression evaluates to, or None if it is not constant.
 
     >>> from sqlglot import parse_one
     >>> sum_ = parse_one("DATE '1970-01-31' + INTERVAL 1 MONTH", read="spark")
@@ -111,15 +108,15 @@ def _cast(node: exp.Expression, zone: tzinfo) -> Literal | None:
     given = constant(inner, zone)
     if given is None or given.kind is Kind.NULL:
         return given
-    found = _converted(given, to, zone)
-    if found is None and node.args.get("safe") and isinstance(node, exp.TryCast):
+    converted = _converted(given, to, zone)
+    if converted is None and node.args.get("safe") and isinstance(node, exp.TryCast):
         return NULL
-    if found is None:
+    if converted is None:
         raise UsageError(
             f"'{given.value}' is no {to.sql(dialect='spark')}",
             hint="Spark would refuse this cast; correct the literal",
         )
-    return found
+    return converted
 
 
 def _converted(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:
@@ -165,7 +162,7 @@ def _check_rounded_once(value: float, given: Literal) -> None:
     """Spark rounds text and decimals to 32 bits at once, which differs where 64 bits end halfway."""
     bits = struct.unpack("<Q", struct.pack("<d", value))[0]
     if given.kind is not Kind.DOUBLE and (bits & 0x1FFFFFFF == 0x10000000 or 0 < abs(value) < 2.0**-126):
-        raise Inexact("the number lies halfway between two floats")
+        raise Inexact("the number is halfway between two floats")
 
 
 def _to_decimal(given: Literal, to: exp.DataType, zone: tzinfo) -> Literal | None:

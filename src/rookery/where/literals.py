@@ -2,7 +2,7 @@
 
 Spark casts both sides of a comparison to a common type. Where that can be undone without loss, the comparison
 becomes one with a value of the column's own type; where it cannot, `Inexact` is raised; and what Spark would
-refuse, or what can only be a mistake, is a `UsageError`.
+refuse, or what is certainly a mistake, is a `UsageError`.
 """
 
 from __future__ import annotations
@@ -26,22 +26,18 @@ from rookery.model.table import Field
 from rookery.model.type_names import base_type
 from rookery.where import timestamps
 from rookery.where.binding import Inexact, check_type
-from rookery.where.timestamps import MICROS_A_DAY, trimmed
+from rookery.where.text_values import NAN, boolean_in, double_in, integer_in
+from rookery.where.timestamps import MICROS_A_DAY
 
-NAN = math.nan  # one object, so that predicates with it equal each other
 _EXACT_DOUBLE = 2**53
 _EXACT_DIGITS = 10**15
 _MOST_DIGITS = 38
-_INTEGER = re.compile(r"[+-]?\d{1,80}", re.ASCII)
-_DOUBLE = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[dDfF]?", re.ASCII)
-_SPECIAL = {"nan": NAN, "inf": math.inf, "infinity": math.inf}
-_TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII)
 
 
 class Kind(StrEnum):
-    """What a literal is, before it meets a column."""
+    """A literal before it is compared with a column."""
 
     INTEGER = "integer"
     DECIMAL = "decimal"
@@ -124,7 +120,7 @@ def _widened(field: Field, literals: list[Literal]) -> list[Literal]:
 
 
 def mismatch(field: Field, literal: Literal) -> UsageError:
-    """Return the error of a comparison that makes no sense."""
+    """Return the error of a comparison that is meaningless."""
     shown = f"'{literal.value}'" if literal.kind is Kind.STRING else f"a literal of type {literal.kind}"
     return UsageError(
         f"type mismatch: column '{field.name}' is of type {field.type} and cannot be compared with {shown}",
@@ -148,33 +144,6 @@ _HINTS = {
     "float": "compare it with a number, without quotes",
     "double": "compare it with a number, without quotes",
 }
-
-
-def integer_in(text: str) -> int | None:
-    """Return the whole number in *text*, as Spark casts it to BIGINT."""
-    number = int(trimmed(text)) if _INTEGER.fullmatch(trimmed(text)) else None
-    return number if number is not None and -(2**63) <= number < 2**63 else None
-
-
-def double_in(text: str) -> float | None:
-    """Return the double in *text*.
-
-    >>> double_in(" 1e3 "), double_in("-Infinity"), double_in("1,5")
-    (1000.0, -inf, None)
-    """
-    text = trimmed(text)
-    if (match := _DOUBLE.fullmatch(text)) is not None:
-        return float(match.group(1))
-    sign, word = (text[:1], text[1:].lower()) if text[:1] in ("+", "-") else ("", text.lower())
-    if word not in _SPECIAL or (sign and word == "nan"):
-        return None
-    return -_SPECIAL[word] if sign == "-" else _SPECIAL[word]
-
-
-def boolean_in(text: str) -> bool | None:
-    """Return the truth value in *text*."""
-    word = trimmed(text).lower()
-    return True if word in _TRUE else False if word in _FALSE else None
 
 
 def nanos_of(literal: Literal) -> int:
@@ -254,7 +223,7 @@ def _decimal(field: Field) -> tuple[int, int]:
 
 
 def _check_width(field: Field, literals: Sequence[Literal]) -> None:
-    """Spark rounds where the type that holds both sides would need more than 38 digits."""
+    """Spark rounds where the common type of both sides would need more than 38 digits."""
     if all(literal.kind is Kind.INTEGER for literal in literals) and base_type(field.type) != "decimal":
         return
     precision, scale = _decimal(field) if base_type(field.type) == "decimal" else (20, 0)
@@ -263,7 +232,7 @@ def _check_width(field: Field, literals: Sequence[Literal]) -> None:
         _, figures, exponent = Decimal(literal.value).as_tuple()
         assert isinstance(exponent, int)
         scales.append(max(-exponent, 0))
-        # Spark takes a whole number for a decimal of 20 digits at most, depending on where it stands.
+        # Spark treats a whole number as a decimal of 20 digits at most, depending on its position.
         digits.append(max(len(figures) + exponent, 20 if literal.kind is Kind.INTEGER else 0))
     if max(digits) + max(scales) > _MOST_DIGITS:
         raise Inexact(f"Spark rounds, as both sides do not fit a decimal of {_MOST_DIGITS} digits")

@@ -1,4 +1,4 @@
-"""Spark SQL's text to sqlglot's expressions, with errors that say where."""
+"""Spark SQL's text to sqlglot's expressions, with positions in errors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 from rookery.model.errors import UsageError
 from rookery.where.spark_syntax import check_chains, check_syntax
 
-_DEEP = 10_000  # frames; sqlglot takes some twenty for a pair of parentheses
+_DEEP = 10_000  # frames; sqlglot uses some twenty for a pair of parentheses
 _DEEPER = threading.Lock()
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _LETTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
-# Comments that go on for Spark behind the line, or end at a carriage return.
+# Comments that for Spark continue after the line, or end at a carriage return.
 _ODD_COMMENT = re.compile(r"--[^\n]*?(?:\\\r?(?:\n|$)|\r(?!\n))")
 _FORMAT = re.compile("\x1b\\[[0-9;]*m")
 _T = TypeVar("_T")
@@ -32,19 +32,17 @@ def parse_expression(text: str) -> exp.Expression:
     if not text.strip():
         raise UsageError("the predicate is empty", hint="say, for instance, id = 5 AND day >= '2024-01-31'")
     try:
-        found = with_depth(lambda: _parse(text))
+        parsed = with_depth(lambda: _parse(text))
     except SqlglotError as error:
         raise _unparsable(text, error) from None
-    statements = [statement for statement in found if statement is not None]
+    statements = [statement for statement in parsed if statement is not None]
     if len(statements) != 1:
         raise UsageError(
             "the predicate holds several statements", hint="join conditions by AND, without semicolons"
         )
     statement = statements[0]
     if isinstance(statement, exp.Query) or not isinstance(statement, exp.Condition):
-        raise UsageError(
-            f"'{text[:60]}' is not a predicate", hint="give only the condition, as it stands after WHERE"
-        )
+        raise UsageError(f"'{text[:60]}' is not a predicate", hint="give only the condition, as after WHERE")
     with_depth(lambda: check_chains(statement))
     return statement
 
@@ -75,11 +73,11 @@ def spark_tokens(text: str) -> list[Token]:
 
 
 def called_names(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the names that stand before a parenthesis, and whether each is a plain name, not a keyword."""
+    """Yield the names before a parenthesis, and whether each is a plain name, not a keyword."""
     try:
         tokens = spark_tokens(text)
     except SqlglotError:
-        return  # whoever parses it says what is wrong
+        return  # the parser raises the error
     for token, after in pairwise(tokens):
         if after.token_type is TokenType.L_PAREN and (token.text[:1].isalpha() or token.text[:1] == "_"):
             yield token.text, token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
@@ -98,7 +96,7 @@ def _unescaped(raw: str) -> str:
     if "\\" not in raw:
         return raw
     text = _ESCAPE.sub(_letter, raw)
-    # Escapes may give a letter as two surrogates; alone, one is no letter, and Spark writes a question mark.
+    # Escapes may encode a character as two surrogates; one alone is invalid: Spark writes a question mark.
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return text.encode("utf-8", "replace").decode()
 
@@ -113,13 +111,13 @@ def _letter(match: re.Match[str]) -> str:
 
 def _parse(text: str) -> list[exp.Expression | None]:
     tokens = spark_tokens(text)
-    found = list(Spark().parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text))
+    statements = list(Spark().parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text))
     check_syntax(tokens, text)
-    return found
+    return statements
 
 
 def with_depth(run: Callable[[], _T]) -> _T:
-    """Run what walks an expression: again with room for more depth, if it was too deep."""
+    """Call a function that walks an expression; again with a higher recursion limit, if it was too deep."""
     try:
         return run()
     except RecursionError:
@@ -154,7 +152,7 @@ def _unparsable(text: str, error: SqlglotError) -> UsageError:
         line, column, what = *line_column(text, quote), f"{text[quote]} is not closed"
     return UsageError(
         f"the predicate cannot be read at line {line}, column {column}: {what}",
-        hint="write a condition in Spark SQL, as it stands after WHERE; strings are in 'quotes'",
+        hint="write a condition in Spark SQL, as after WHERE; strings are in 'quotes'",
     )
 
 
@@ -173,5 +171,5 @@ def _open_quote(text: str) -> int | None:
 
 
 def line_column(text: str, offset: int) -> tuple[int, int]:
-    """Return where an offset lies, counted from one."""
+    """Return line and column of an offset, counted from one."""
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)

@@ -1,4 +1,4 @@
-"""LIKE patterns and the form that predicates hold them in."""
+"""LIKE patterns and their form in predicates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def like(field: Field, pattern: str, *, escape: str = "\\", negated: bool = Fals
     pieces = _pieces(pattern, escape)
     prefix = "".join(text for text, _ in takewhile(lambda piece: piece[1], pieces))
     # Spark compares the bytes of the simplest patterns, and matches others on text as Java decodes it, in
-    # which U+FFFD stands for whatever is not UTF-8.
+    # which U+FFFD replaces what is not UTF-8.
     by_bytes = escape not in pattern and _SIMPLE.fullmatch(pattern) is not None
     if by_bytes or REPLACEMENT not in pattern:
         if all(literal for _, literal in pieces):
@@ -48,7 +48,7 @@ def begins_with(field: Field, prefix: str, *, negated: bool = False) -> Predicat
 
 
 def like_pattern(leaf: Like) -> str | None:
-    r"""Return the LIKE pattern, with backslashes for escapes, or None if the regex is none of ours.
+    r"""Return the LIKE pattern, with backslashes for escapes, or None if the regex is not of this form.
 
     >>> like_pattern(like(Field(1, "name", "string"), "a\\__%b"))
     'a\\__%b'
@@ -69,7 +69,7 @@ def like_pattern(leaf: Like) -> str | None:
 
 
 def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
-    """Split a pattern; a piece is a letter that stands for itself, or a wildcard's expression."""
+    """Split a pattern; a piece is a literal letter, or a wildcard's expression."""
     pieces: list[tuple[str, bool]] = []
     letters = iter(pattern)
     for letter in letters:
@@ -78,8 +78,8 @@ def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
             if escaped not in ("%", "_", escape):
                 after = f"'{escaped}'" if escaped else "nothing"
                 raise UsageError(
-                    f"LIKE pattern '{pattern}': the escape character stands before {after}",
-                    hint=f"it may stand before %, _ and itself; write {escape * 2} for a {escape}",
+                    f"LIKE pattern '{pattern}': the escape character is before {after}",
+                    hint=f"it may be before %, _ and itself; write {escape * 2} for a {escape}",
                 )
             pieces.append((escaped, True))
         elif letter == "%":

@@ -41,7 +41,7 @@ _TESTS = (exp.In, exp.Between, exp.Is, exp.Like, exp.ILike, exp.RegexpLike)
 
 
 class Refusal(NamedTuple):
-    """What Spark does not take, where it stands, and what to write."""
+    """Syntax that Spark refuses, its position, and what to write."""
 
     what: str
     start: int
@@ -59,18 +59,18 @@ def check_syntax(tokens: Sequence[Token], text: str) -> None:
     """
     for place in range(len(tokens)):
         for check in CHECKS:
-            found = check(tokens, place, text)
-            if found is not None:
-                line = text.count("\n", 0, found.start) + 1
-                column = found.start - text.rfind("\n", 0, found.start)
+            refusal = check(tokens, place, text)
+            if refusal is not None:
+                line = text.count("\n", 0, refusal.start) + 1
+                column = refusal.start - text.rfind("\n", 0, refusal.start)
                 raise UsageError(
-                    f"the predicate cannot be read at line {line}, column {column}: {found.what}",
-                    hint=found.hint,
+                    f"the predicate cannot be read at line {line}, column {column}: {refusal.what}",
+                    hint=refusal.hint,
                 )
 
 
 def check_chains(expression: exp.Expression) -> None:
-    """Refuse tests of tests, as in `a IN (1) IS TRUE`, which Spark takes in parentheses only."""
+    """Refuse tests of tests, as in `a IN (1) IS TRUE`, which Spark accepts only in parentheses."""
     for node in expression.find_all(*_TESTS):
         tested = node.this
         while isinstance(tested, exp.Not):
@@ -157,7 +157,7 @@ def _type_at(tokens: Sequence[Token], place: int) -> TokenType | None:
 
 
 def _cast_type(tokens: Sequence[Token], place: int, text: str) -> Refusal | None:
-    """Types that Spark has, in the forms that it takes."""
+    """Types that Spark has, in the forms that it accepts."""
     kind: Sequence[Token] | None = None
     if tokens[place].token_type is _T.DCOLON and text[tokens[place].start] == ":":  # not made of 5L
         kind = _after_colons(tokens, place + 1)
@@ -176,7 +176,7 @@ def _cast_type(tokens: Sequence[Token], place: int, text: str) -> Refusal | None
 
 
 def _after_colons(tokens: Sequence[Token], place: int) -> Sequence[Token]:
-    """The name behind `::`, and its sizes."""
+    """The name after `::`, and its sizes."""
     end = place + 1
     if _type_at(tokens, end) is _T.L_PAREN:
         while end < len(tokens) and tokens[end].token_type is not _T.R_PAREN:
@@ -186,7 +186,7 @@ def _after_colons(tokens: Sequence[Token], place: int) -> Sequence[Token]:
 
 
 def _in_parentheses(tokens: Sequence[Token], place: int) -> Sequence[Token] | None:
-    """What stands between the AS of a cast and its closing parenthesis."""
+    """The text between the AS of a cast and its closing parenthesis."""
     depth, begin = 0, None
     for at in range(place, len(tokens)):
         token = tokens[at].token_type
@@ -211,13 +211,13 @@ def _is_type(kind: Sequence[Token]) -> bool:
 
 
 def _hint(tokens: Sequence[Token], place: int, text: str) -> Refusal | None:
-    """A comment that begins as a hint does: sqlglot leaves it out wherever it stands."""
+    """A comment that begins as a hint does: sqlglot drops it anywhere."""
     end = tokens[place + 1].start if place + 1 < len(tokens) else len(text)
     between = text[tokens[place].end + 1 : end]
     if "/*+" not in between:
         return None
     start = tokens[place].end + 1 + between.index("/*+")
-    return Refusal("a hint cannot stand in a predicate", start, "remove it, or write a comment as /* … */")
+    return Refusal("a hint is not allowed in a predicate", start, "remove it, or write a comment as /* … */")
 
 
 CHECKS: tuple[_Check, ...] = (_comma, _null_test, _operator, _literal, _function, _cast_type, _hint)

@@ -31,7 +31,7 @@ from rookery.where.parsing import line_column, parse_expression, with_depth
 from rookery.where.patterns import begins_with, like
 from rookery.where.timestamps import session_zone
 
-_CACHED = 10_000  # characters; longer texts are long lists, which are not asked for twice
+_CACHED = 10_000  # characters; longer texts are long lists, which are not used twice
 _NULLARY = frozenset({"current_user", "session_user", "user", "current_time", "localtimestamp", "nan"})
 
 _OPS: dict[type[exp.Expression], Op] = {
@@ -55,7 +55,7 @@ _NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.LE: Op.GT, Op.GT: Op.LE
 
 
 def parse_predicate(text: str, fields: Sequence[Field], *, zone: str = "UTC") -> Predicate:
-    """Read what may stand after WHERE; local times are in *zone*.
+    """Parse the condition of a WHERE; local times are in *zone*.
 
     >>> parse_predicate("NOT (n >= 5)", [Field(1, "N", "int")]).op
     <Op.LT: '<'>
@@ -90,7 +90,7 @@ class _Binder:
     qualifiers: frozenset[str]
 
     def build(self, node: exp.Expression, negated: bool) -> Predicate:
-        """Return what is true where *node*, or its negation, is true."""
+        """Return a predicate that is true where *node*, or its negation, is true."""
         while isinstance(node, exp.Paren | exp.Not):
             negated ^= isinstance(node, exp.Not)
             node = node.this
@@ -103,15 +103,15 @@ class _Binder:
                 return build(self, node, negated)
             if isinstance(node, exp.Column | exp.Dot):
                 return self.truth(node, negated)
-            found = constant(node, self.zone)
+            literal = constant(node, self.zone)
         except Inexact as inexact:
             return self.opaque(node, negated, inexact.reason)
-        if found is not None:
-            return _decided(found, negated)
+        if literal is not None:
+            return _decided(literal, negated)
         return self.opaque(node, negated, f"{_called(node)} is not understood")
 
     def opaque(self, node: exp.Expression, negated: bool, reason: str) -> Opaque:
-        """Leave a part to Spark, once its columns are known to be there."""
+        """Leave a part to Spark, after checking that its columns exist."""
         if node.find(exp.Query, exp.Lambda) is None:
             for column in node.find_all(exp.Column):
                 if column.find_ancestor(exp.DataType) is not None:  # the name of a collation
@@ -124,7 +124,7 @@ class _Binder:
         return Opaque(f"NOT ({sql})" if negated else sql, reason)
 
     def place(self, node: exp.Expression) -> str:
-        """Say where in the text a name stands."""
+        """Return the position of a name in the text."""
         starts = [part.meta["start"] for part in node.find_all(exp.Identifier) if "start" in part.meta]
         if not starts:
             return ""
@@ -138,18 +138,18 @@ class _Binder:
         parts = _parts(node)
         if node is None or not parts:
             return None
-        found = self.names.find(parts, qualifiers=self.qualifiers, at=self.place(node))
-        if isinstance(found, Group) and found.kind == "value of a map":
+        column = self.names.find(parts, qualifiers=self.qualifiers, at=self.place(node))
+        if isinstance(column, Group) and column.kind == "value of a map":
             raise Inexact("what a map holds under a key is left to Spark")
-        return found
+        return column
 
     def field(self, node: exp.Expression | None) -> Field | None:
         """Return the leaf column that *node* names; a struct, list or map is an error."""
-        found = self.column(node)
-        if isinstance(found, Group):
+        column = self.column(node)
+        if isinstance(column, Group):
             assert node is not None
-            raise not_comparable(found, self.place(node))
-        return found
+            raise not_comparable(column, self.place(node))
+        return column
 
     def truth(self, node: exp.Expression, negated: bool) -> Predicate:
         """A column by itself, which must be boolean."""
@@ -159,7 +159,7 @@ class _Binder:
         return compare(field, Op.EQ, Literal(Kind.BOOLEAN, not negated), self.zone)
 
     def sides(self, left: exp.Expression, right: exp.Expression) -> tuple[Field, Literal, bool]:
-        """Return a comparison's column and literal, and whether the literal stands first."""
+        """Return a comparison's column and literal, and whether the literal is first."""
         for one, other, swapped in ((left, right, False), (right, left, True)):
             field = self.field(one)
             literal = None if field is None else constant(other, self.zone)
@@ -258,7 +258,7 @@ def _null(binder: _Binder, node: exp.Expression, negated: bool) -> Predicate:
         return null_test(column, negated=negated)
     if column is None and (literal := constant(node, binder.zone)) is not None:
         return ALWAYS if (literal.kind is Kind.NULL) is not negated else NEVER
-    raise Inexact("only plain columns are asked whether they are null")
+    raise Inexact("only plain columns can be tested for null")
 
 
 def _like(binder: _Binder, node: exp.Expression, negated: bool) -> Predicate:

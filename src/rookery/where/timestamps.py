@@ -36,7 +36,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?(\d{2}))
 
 
 def trimmed(text: str) -> str:
-    """Return *text* as Spark's casts see it."""
+    """Return *text* as Spark's casts read it."""
     return text.strip(_BLANKS)
 
 
@@ -162,7 +162,7 @@ def to_instant(local: int, zone: tzinfo) -> int:
 
 
 def to_local(instant: int, zone: tzinfo) -> int:
-    """Return what clocks in *zone* show at an instant."""
+    """Return the local time in *zone* at an instant."""
     _known(instant, zone)
     try:
         shown = (_EPOCH + instant * _MICRO).astimezone(zone).replace(tzinfo=None)
@@ -172,7 +172,7 @@ def to_local(instant: int, zone: tzinfo) -> int:
 
 
 def _known(instant: int, zone: tzinfo) -> int:
-    """Refuse instants at which a region's clocks may have shown one time to Java and another to Python."""
+    """Refuse instants at which a region's local time may differ between Java and Python."""
     if isinstance(zone, ZoneInfo) and instant < 0:
         raise Inexact("the time zone databases of Java and Python differ in regions before 1970")
     return instant

@@ -86,7 +86,7 @@ def spell_value(type_name: str, value: Value) -> str:
 
 
 def quote_text(text: str) -> str:
-    r"""Return a string literal that Spark reads back as *text*, whatever it makes of escapes.
+    r"""Return a string literal that Spark reads back as *text*, for any handling of escapes.
 
     >>> quote_text("NL"), quote_text("it's")
     ("'NL'", "CAST(X'69742773' AS STRING)")

@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rookery.model import FormatError, RookeryError, StorageError
-from rookery.tables.iceberg import FILE_SCHEMA, avro_columns, read_files
-from rookery.tables.iceberg.manifest_list import FieldSummary, read_manifest_list
+from rookery.tables import FILE_SCHEMA
+from rookery.tables.files import FieldSummary
+from rookery.tables.iceberg import avro_columns
+from rookery.tables.iceberg.files import read_files
+from rookery.tables.iceberg.manifest_list import read_manifest_list
 from tests.tables.iceberg.avro_files import CODECS, SYNC, Encoder, MemoryIO, container, listed, number, sized
 
 READERS = ["python", "numba"]
@@ -356,7 +359,7 @@ def test_schemas() -> None:
     refused(changed({"type": "fixed", "name": "f", "size": -1}), "size of a fixed type")
     refused(changed({"type": "fixed", "name": "f", "size": 1 << 60}), "size of a fixed type")
     refused(changed({"type": "array", "items": "null"}), "a byte at least")
-    refused(changed(record(field(6, "self", ["null", "again"]), name="again")), "do not hold themselves")
+    refused(changed(record(field(6, "self", ["null", "again"]), name="again")), "do not contain themselves")
     refused(changed({"type": "record", "name": "x"}), "fields of the record")
     refused(changed({"type": "record", "fields": []}), "a type with a name")
     deep: Any = "int"

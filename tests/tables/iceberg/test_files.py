@@ -13,9 +13,7 @@ from pyspark.sql import SparkSession
 
 import rookery
 from rookery.api.lake import Lake
-from rookery.tables.iceberg import FILE_SCHEMA, IcebergTable, read_files
-from rookery.tables.iceberg.deletes import attached_deletes
-from rookery.tables.iceberg.files import is_data
+from rookery.tables import FILE_SCHEMA, Table
 from tests.collect.files import write
 from tests.interop.conftest import NewTable
 from tests.interop.java import IcebergJava
@@ -31,15 +29,15 @@ def fill(spark: SparkSession, name: str, start: int, count: int = 60) -> None:
     )
 
 
-def load(lake: Lake, name: str) -> IcebergTable:
+def load(lake: Lake, name: str) -> Table:
     table, _ = rookery.table(name, lake).load()
     return table
 
 
-def file_set(table: IcebergTable) -> pa.Table:
+def file_set(table: Table) -> pa.Table:
     snapshot = table.snapshot()
     assert snapshot is not None
-    return read_files(table.io, table.manifests(snapshot))
+    return table.read_files(table.file_lists(snapshot))
 
 
 def entries(spark: SparkSession, name: str) -> dict[tuple[str, int], dict[str, Any]]:
@@ -89,7 +87,7 @@ def agree(spark: SparkSession, lake: Lake, name: str) -> pa.Table:
     return found
 
 
-def partition_of(table: IcebergTable, spec_id: int, values: dict[str, Any] | None) -> list[Any]:
+def partition_of(table: Table, spec_id: int, values: dict[str, Any] | None) -> list[Any]:
     """Iceberg shows all specs' fields side by side; here each file has those of its own."""
     return [_plain(values[field.name]) for field in table.table.specs()[spec_id].fields] if values else []
 
@@ -172,32 +170,32 @@ def test_other_formats(spark: SparkSession, lake: Lake, new_table: NewTable) -> 
 # -- deletes attached
 
 
-def reached(table: IcebergTable) -> dict[str, set[tuple[str, int]]]:
+def reached(table: Table) -> dict[str, set[tuple[str, int]]]:
     """For each data file the deletes that are attached to it, found one by one."""
     snapshot = table.snapshot()
     assert snapshot is not None
-    manifests = table.manifests(snapshot)
-    data = read_files(table.io, [manifest for manifest in manifests if is_data(manifest)])
-    deletes = read_files(table.io, [manifest for manifest in manifests if not is_data(manifest)])
+    manifests = table.file_lists(snapshot)
+    data = table.read_files([manifest for manifest in manifests if manifest.is_data])
+    deletes = table.read_files([manifest for manifest in manifests if not manifest.is_data])
     found: dict[str, set[tuple[str, int]]] = {path: set() for path in data["path"].to_pylist()}
     for number, row in enumerate(deletes.to_pylist()):
-        attached = attached_deletes(data, deletes.slice(number, 1), table.unpartitioned_specs)
+        attached = table.attached_deletes(data, deletes.slice(number, 1))
         for path, text in zip(found, attached, strict=True):
             if text:
                 found[path].add((row["path"], row["content_offset"] or 0))
-    together = attached_deletes(data, deletes, table.unpartitioned_specs)
+    together = table.attached_deletes(data, deletes)
     assert [bool(text) for text in together] == [bool(names) for names in found.values()]
     return found
 
 
-def keys(table: IcebergTable) -> dict[str, str]:
+def keys(table: Table) -> dict[str, str]:
     """The string by which each file's deletes are known."""
     snapshot = table.snapshot()
     assert snapshot is not None
-    manifests = table.manifests(snapshot)
-    data = read_files(table.io, [manifest for manifest in manifests if is_data(manifest)])
-    deletes = read_files(table.io, [manifest for manifest in manifests if not is_data(manifest)])
-    attached = attached_deletes(data, deletes, table.unpartitioned_specs)
+    manifests = table.file_lists(snapshot)
+    data = table.read_files([manifest for manifest in manifests if manifest.is_data])
+    deletes = table.read_files([manifest for manifest in manifests if not manifest.is_data])
+    attached = table.attached_deletes(data, deletes)
     return dict(zip(data["path"].to_pylist(), attached, strict=True))
 
 

@@ -51,7 +51,8 @@ from pyiceberg.types import (
 from pyspark.sql import SparkSession
 
 from rookery.api.lake import Lake
-from rookery.tables.iceberg import IcebergTable, manifest_list, read_files
+from rookery.tables.iceberg import IcebergTable, manifest_list
+from rookery.tables.iceberg.files import read_files
 from rookery.tables.iceberg.manifest_list import Manifest
 from tests.interop.conftest import NewTable
 from tests.tables.iceberg import test_files
@@ -114,7 +115,7 @@ def agree(table: IcebergTable) -> pa.Table:
         found = table.table.snapshot_by_id(snapshot.id)
         assert found is not None
         for _ in both_readers():
-            manifests = table.manifests(snapshot)
+            manifests = table.file_lists(snapshot)
             same_lists(manifests, list(read_manifest_list(table.io.new_input(found.manifest_list))))
             files = read_files(table.io, manifests)
             files.validate(full=True)
@@ -160,7 +161,7 @@ def test_codecs_of_java(spark: SparkSession, lake: Lake, new_table: NewTable, co
     table = load(lake, name)
     for _ in both_readers():  # PyIceberg reads snappy only with a package of its own
         assert test_files.agree(spark, lake, name).num_rows == 1
-    (manifest,) = table.manifests(next(iter(table.snapshots.values())))
+    (manifest,) = table.file_lists(next(iter(table.snapshots.values())))
     data = Path(manifest.manifest_path.removeprefix("file:")).read_bytes()
     header = {"gzip": b"deflate", "zstd": b"zstandard", "snappy": b"snappy", "uncompressed": b"null"}[codec]
     assert b"avro.codec" + bytes([2 * len(header)]) + header in data
@@ -206,7 +207,7 @@ def test_every_kind_of_partition(spark: SparkSession, lake: Lake, new_table: New
     assert snapshot is not None
     full = json.dumps([value for _, _, value in KINDS.values()])
     for _ in both_readers():
-        manifests = table.manifests(snapshot)
+        manifests = table.file_lists(snapshot)
         found = set(read_files(table.io, manifests)["partition"].to_pylist())
         assert found == {full, json.dumps([None] * len(KINDS))}
         assert {len(manifest.partitions) for manifest in manifests} == {len(KINDS)}

@@ -1,1 +1,1 @@
-"""What metadata tells of a table: the age of its statistics, how it lies, who sees what."""
+"""Facts about a table from its metadata: age of statistics, layout, visibility to engines."""

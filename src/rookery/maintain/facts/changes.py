@@ -1,4 +1,4 @@
-"""What separates a table's files from those that its statistics describe."""
+"""Differences between a table's files and those that its statistics describe."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ import pyarrow.compute as pc
 from rookery.collect.summary import first_of_each
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
-from rookery.tables.iceberg import FILE_SCHEMA, read_files
-from rookery.tables.iceberg.deletes import attached_deletes
-from rookery.tables.iceberg.files import IDENTITY, identities, is_data
+from rookery.tables import FILE_SCHEMA, IDENTITY, identities
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What separates two sets of files, in numbers.
+    """The difference between two sets of files, in numbers.
 
-    A file whose deletes alone have changed is neither new nor gone.
+    A file of which only the deletes have changed is neither added nor removed.
     """
 
     files_added: int = 0
@@ -34,7 +32,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """What separates two sets of files: those that came, and those that went, by what identifies them."""
+    """The difference between two sets of files: those added and those removed, by identity."""
 
     fresh: pa.Table
     gone: pa.Table
@@ -44,7 +42,7 @@ class Difference:
 
     @property
     def rows_gone(self) -> int:
-        """The rows of the files that do not live on as they were."""
+        """The rows of the files that are no longer live, or have other deletes."""
         return int(pc.sum(self.gone["rows"]).as_py() or 0)
 
     def changes(self) -> Changes:
@@ -64,7 +62,7 @@ class Difference:
 
 
 def since_state(survey: Survey) -> Difference:
-    """By the state, which knows its files whether their snapshot is still there or not."""
+    """By the state, which lists its files even if their snapshot has expired."""
     assert survey.fileset is not None
     assert survey.state is not None
     known = len(survey.fileset) - survey.fileset.fresh
@@ -78,7 +76,7 @@ def since_state(survey: Survey) -> Difference:
 
 
 def _gone(survey: Survey) -> pa.Table:
-    """The state's files that do not live on as they were."""
+    """The state's files that are no longer live, or have other deletes."""
     assert survey.fileset is not None
     assert survey.state is not None
     state, live = survey.state, survey.fileset.live
@@ -89,28 +87,28 @@ def _gone(survey: Survey) -> pa.Table:
     parts = [_NOTHING]
     for number in np.unique(segments).tolist():
         with survey.store.open_segment(state.header.segments[number]) as segment:
-            mine = np.unique(ordinals[segments == number]).astype(np.int64)
-            parts.append(segment.files.select(_NOTHING.column_names).take(pa.array(mine)))
-    found = pa.concat_tables(parts, promote_options="permissive")
-    return found.filter(pa.array(first_of_each(identities(found))))  # one may lie in two segments
+            used = np.unique(ordinals[segments == number]).astype(np.int64)
+            parts.append(segment.files.select(_NOTHING.column_names).take(pa.array(used)))
+    described = pa.concat_tables(parts, promote_options="permissive")
+    return described.filter(pa.array(first_of_each(identities(described))))  # a file may be in two segments
 
 
 _NOTHING = FILE_SCHEMA.empty_table().select(list(IDENTITY))
 
 
 def _among(files: pa.Table, others: pa.Table) -> pa.Array:
-    """Which of some files are among others, whatever their deletes."""
+    """Which of some files are among others, deletes disregarded."""
     return pc.is_in(identities(files), value_set=identities(others))
 
 
 def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
     """By manifests: those that both snapshots have need not be read."""
     table = survey.table
-    old = [manifest for manifest in table.manifests(then) if is_data(manifest)]
-    new = [manifest for manifest in survey.manifests if is_data(manifest)]
+    old = [manifest for manifest in table.file_lists(then) if manifest.is_data]
+    new = [manifest for manifest in survey.manifests if manifest.is_data]
     shared = {manifest.identity for manifest in old} & {manifest.identity for manifest in new}
     before, after = (
-        read_files(table.io, [each for each in listed if each.identity not in shared]).select(
+        table.read_files([each for each in listed if each.identity not in shared]).select(
             _NOTHING.column_names
         )
         for listed in (old, new)
@@ -118,20 +116,20 @@ def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
     fresh = after.filter(pc.invert(_among(after, before)))
     gone = before.filter(pc.invert(_among(before, after)))
     covered = survey.rows - int(pc.sum(fresh["rows"]).as_py() or 0)
-    specs = {manifest.partition_spec_id for manifest in old}
+    specs = {manifest.spec_id for manifest in old}
     return Difference(fresh, gone, covered, frozenset(specs), _deleted_from(survey, then))
 
 
 def _deleted_from(survey: Survey, then: Snapshot) -> int:
     """How many files have other deletes than they had then; where no delete manifest is new, none."""
     table = survey.table
-    listed = table.manifests(then)
-    data, deletes = ([each for each in listed if is_data(each) is kind] for kind in (True, False))
-    now = {each.identity for each in survey.manifests if not is_data(each)}
+    listed = table.file_lists(then)
+    data, deletes = ([each for each in listed if each.is_data is kind] for kind in (True, False))
+    now = {each.identity for each in survey.manifests if not each.is_data}
     if now == {each.identity for each in deletes}:
         return 0
-    before = read_files(table.io, data)
-    were = attached_deletes(before, read_files(table.io, deletes), table.unpartitioned_specs)
+    before = table.read_files(data)
+    were = table.attached_deletes(before, table.read_files(deletes))
     at = pc.index_in(identities(survey.files), value_set=identities(before))
     changed = pc.not_equal(pa.array(were, pa.string()).take(at), survey.files["deletes"])
     return int(pc.sum(changed).as_py() or 0)

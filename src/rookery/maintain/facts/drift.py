@@ -1,8 +1,8 @@
-"""How far the numbers of distinct values may have moved since they were collected.
+"""How much the numbers of distinct values may have changed since they were collected.
 
-Nothing is read but metadata. Files that no statistics describe bring at least the values that must be new,
-as their bounds lie apart from all that is known, and at most one for each value that is not null, or for each
-number between their bounds. Files that are gone take at most one for each of their rows.
+Only metadata is read. Files that no statistics describe bring at least the values that must be new,
+as their bounds are outside of all that is known, and at most one for each non-null value, or for each
+number between their bounds. Removed files take at most one for each of their rows.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from rookery.maintain.facts.changes import Difference
 from rookery.maintain.facts.staleness import StatsComparison, changed_rows, stated_ndvs
-from rookery.maintain.survey import EQUALITY, Survey
+from rookery.maintain.survey import Survey
 from rookery.model import Estimate, Field
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.prune.bounds import Bounds
 from rookery.sketch import K
-from rookery.tables.iceberg.files import identities
+from rookery.tables import identities
+from rookery.tables.files import EQUALITY_DELETES
 from rookery.values.canonical import SUPPORTED, is_float
 
 _DEVIATIONS = 3
@@ -35,17 +36,17 @@ _DISCRETE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Between what the number of distinct values of a column lies now, and how far that is from before."""
+    """The range of a column's number of distinct values now, and how far that is from before."""
 
     field: Field
     before: float | None  # none: never counted
     low: float
-    high: float | None  # none: nothing bounds it
-    moved: bool = True  # false: every file is described, and none is gone
+    high: float | None  # None: unbounded
+    moved: bool = True  # false: every file is described, and none was removed
 
     @property
     def at_least(self) -> float | None:
-        """How far it has moved at least, as a share of what it was."""
+        """The least change, as a share of the earlier number."""
         if not self.before or not self.moved:
             return None if self.before is None else 0.0
         away = max(self.low - self.before, self.before - (math.inf if self.high is None else self.high), 0.0)
@@ -53,7 +54,7 @@ class Drift:
 
     @property
     def at_most(self) -> float | None:
-        """How far it may have moved at most."""
+        """The greatest possible change."""
         if not self.moved:
             return 0.0
         if not self.before or self.high is None:
@@ -63,13 +64,13 @@ class Drift:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unread:
-    """The live files, told apart: those that are described, and those that are not."""
+    """The live files, divided into those that are described and those that are not."""
 
     known: NDArray[np.bool_]
     shrunk: NDArray[np.bool_]  # not described as they are, but as they were with fewer deletes
     whole: NDArray[np.bool_]  # no deletes are attached
-    rows_gone: int  # of what is described, that may be there no more
-    # What snapshots since say that they have brought and taken: a rewrite does neither. None: not told.
+    rows_gone: int  # rows that are described and may have been removed since
+    # Rows added and removed by later snapshots, as these state; a rewrite does neither. None: not stated.
     rows_brought: int | None = None
     rows_taken: int | None = None
 
@@ -77,9 +78,9 @@ class Unread:
 def drifts(
     survey: Survey, counted: Mapping[int, Estimate], unread: Unread, *, uncounted: bool = True
 ) -> list[Drift]:
-    """Return the drift of each column; *counted* is what statistics say, of the files that they describe.
+    """Return the drift of each column; *counted* are the statistics of the files that they describe.
 
-    Without *uncounted*, only of those that were counted: others have nothing to drift from.
+    Without *uncounted*, only of columns that were counted: for others there is no earlier number.
     """
     columns = [field for field in survey.table.fields() if base_type(field.type) in SKETCHED]
     columns = [field for field in columns if uncounted or field.id in counted]
@@ -88,15 +89,15 @@ def drifts(
     if columns and (len(counted) < len(columns) or not unread.known.all() or unread.rows_gone):
         survey.fileset.expect_all_columns()
     nothing = Unread(np.zeros_like(unread.known), np.zeros_like(unread.known), unread.whole, 0)
-    found = []
+    results = []
     for field in columns:
         before = counted.get(field.id)
         if before is not None and unread.known.all() and not unread.rows_gone:
-            found.append(Drift(field, before.value, before.low, before.high, moved=False))
+            results.append(Drift(field, before.value, before.low, before.high, moved=False))
             continue
         low, high = _between(survey, field, before or Estimate.exact(0), unread if before else nothing)
-        found.append(Drift(field, before.value if before else None, low, high))
-    return found
+        results.append(Drift(field, before.value if before else None, low, high))
+    return results
 
 
 def drift_of(comparison: StatsComparison, *, uncounted: bool = True) -> list[Drift]:
@@ -117,9 +118,9 @@ def drift_of(comparison: StatsComparison, *, uncounted: bool = True) -> list[Dri
         assert base.file is not None
         counted = {number: from_stated(stated) for number, stated in stated_ndvs(base.file).items()}
         unread = unread_since_snapshot(survey, comparison.difference)
-    said = changed_rows(survey, comparison.since) if comparison.on_line else None
-    if said is not None:
-        unread = replace(unread, rows_brought=said.brought, rows_taken=said.taken)
+    changed = changed_rows(survey, comparison.since) if comparison.on_line else None
+    if changed is not None:
+        unread = replace(unread, rows_brought=changed.brought, rows_taken=changed.taken)
     return drifts(survey, counted, unread, uncounted=uncounted)
 
 
@@ -138,7 +139,7 @@ def from_stated(stated: int) -> Estimate:
 
 
 def unread_since_state(survey: Survey, difference: Difference, *, on_line: bool) -> Unread:
-    """Tell files apart by the state; deletes only grow along the line of ancestors."""
+    """Divide files by the state; along the line of ancestors, deletes are only added."""
     assert survey.fileset is not None
     count = len(survey.fileset)
     known = np.arange(count) < count - survey.fileset.fresh
@@ -152,7 +153,7 @@ def unread_since_state(survey: Survey, difference: Difference, *, on_line: bool)
 
 
 def unread_since_snapshot(survey: Survey, difference: Difference) -> Unread:
-    """Tell files apart by the new ones; whatever has deletes may have lost rows since."""
+    """Divide files by which are new; any file with deletes may have lost rows since."""
     is_new = pc.is_in(identities(survey.files), value_set=identities(difference.fresh))
     known = ~np.asarray(is_new.to_numpy(zero_copy_only=False), bool)
     whole = _whole(survey)
@@ -171,7 +172,7 @@ def _shrunk(
 ) -> tuple[NDArray[np.bool_], int]:
     """The files that were described before they had their deletes, and how many of their rows are left.
 
-    They were written before the state's snapshot, so the state has seen them: with fewer deletes.
+    They were written before the state's snapshot, so the state contains them, with fewer deletes.
     """
     assert survey.state is not None
     limit = survey.state.header.sequence_number
@@ -189,7 +190,7 @@ def _deleted_at_most(survey: Survey, numbers: NDArray[np.int64]) -> NDArray[np.i
     hidden = np.zeros(len(numbers), np.int64)
     for place, number in enumerate(numbers.tolist()):
         attached = found.get(number, [])
-        everything = any(row["content"] == EQUALITY for row in attached)
+        everything = any(row["content"] == EQUALITY_DELETES for row in attached)
         hidden[place] = rows[place] if everything else sum(row["rows"] for row in attached)
     return np.minimum(hidden, rows)
 
@@ -216,14 +217,14 @@ def _between(survey: Survey, field: Field, before: Estimate, unread: Unread) -> 
 
 
 def _left(field: Field, before: Estimate, rows_gone: int) -> float:
-    """How many values are left at least when so many rows go; a row of a list may take any number along."""
+    """How many values are left at least after rows are removed; a row of a list may hold any number."""
     if field.repeated and rows_gone:
         return 0.0
     return max(before.low - rows_gone, 0.0)
 
 
 def _empty_text(field: Field, bounds: Bounds) -> int:
-    """One more where the empty text may occur: sketches pass over it, as Iceberg's do, but it is a value."""
+    """One more where the empty text may occur: sketches skip it, as Iceberg's do, but it is a value."""
     if base_type(field.type) not in ("string", "binary"):
         return 0
     shortest = pc.min(pc.binary_length(bounds.lower)).as_py()
@@ -231,7 +232,7 @@ def _empty_text(field: Field, bounds: Bounds) -> int:
 
 
 def _filled(survey: Survey, field: Field, bounds: Bounds) -> NDArray[np.int64] | None:
-    """How many values each file has that are not null, at most; None where nothing bounds them."""
+    """How many values each file has that are not null, at most; None where unbounded."""
     rows = survey.numbers("rows")
     if field.repeated and (bounds.values < 0).any():
         return None
@@ -240,7 +241,7 @@ def _filled(survey: Survey, field: Field, bounds: Bounds) -> NDArray[np.int64] |
 
 
 def _certainly_new(bounds: Bounds, new: NDArray[np.bool_], known: NDArray[np.bool_]) -> int:
-    """How many values must be new: files that lie apart from each other, and from all that is known.
+    """How many values must be new: of files disjoint from each other and from all that is known.
 
     Bounds need not be values that occur, so a run of files that overlap counts as one.
     """
@@ -292,13 +293,13 @@ def _new_at_most(field: Field, bounds: Bounds, filled: NDArray[np.int64], new: N
 
 
 def _width(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How many whole numbers lie between, both ends included; none where they stand the wrong way round."""
+    """How many whole numbers are between the two, both included; 0 if the first is the greater."""
     wide = high.view(np.uint64) - low.view(np.uint64)  # right beyond 2^63 too
     return np.where(high >= low, wide.astype(np.float64) + 1, 0.0)
 
 
 def _union(low: NDArray[np.int64], high: NDArray[np.int64]) -> float:
-    """How many whole numbers lie in at least one of the spans.
+    """How many whole numbers are in at least one of the spans.
 
     >>> _union(np.array([1, 3, 10]), np.array([4, 6, 10]))
     7.0
@@ -311,9 +312,9 @@ def _union(low: NDArray[np.int64], high: NDArray[np.int64]) -> float:
     return float(_width(low[starts], reach[ends]).sum())
 
 
-def worst(found: Sequence[Drift]) -> tuple[float, float | None]:
+def worst(column_drifts: Sequence[Drift]) -> tuple[float, float | None]:
     """Return the greatest drift of a table's columns: at least, and at most."""
-    counted = [drift for drift in found if drift.before]
+    counted = [drift for drift in column_drifts if drift.before]
     least = max((drift.at_least or 0.0 for drift in counted), default=0.0)
     most = [drift.at_most for drift in counted]
     return least, None if None in most else max((each for each in most if each is not None), default=0.0)

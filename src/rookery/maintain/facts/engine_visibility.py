@@ -1,11 +1,10 @@
-"""Who sees which statistics: Spark takes the current snapshot's file, Trino that of the nearest ancestor."""
+"""Which statistics engines find: Spark takes the current snapshot's file, Trino the nearest ancestor's."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rookery.collect.readable import not_loadable
 from rookery.collect.statistics import names_gone
 from rookery.maintain.facts.staleness import Ancestry, others_registered, stated_ndvs
 from rookery.maintain.survey import Survey
@@ -21,8 +20,8 @@ class EngineVisibility:
     columns: int  # whose distinct values it finds
     of: int  # columns that can have them
     current: bool  # all that it finds is of the current snapshot
-    hint: str | None  # how to mend it, where something is amiss
-    broken: bool = False  # it fails on what it finds: statistics of columns that are gone
+    hint: str | None  # how to repair it, if something is wrong
+    broken: bool = False  # it fails on statistics of dropped columns
     foreign: bool = False  # what is registered for the current snapshot is another engine's
 
 
@@ -37,14 +36,14 @@ def spark_sees(survey: Survey) -> dict[int, int]:
 def trino_sees(survey: Survey, line: Ancestry) -> dict[int, int]:
     """Return the columns whose distinct values Trino finds, and the snapshot that each was counted at.
 
-    Trino takes the statistics file of the nearest ancestor that has one, and looks no further: what that
-    file leaves out, Trino does not know.
+    Trino takes the statistics file of the nearest ancestor that has one, and no other: columns that this
+    file leaves out have no statistics in Trino.
     """
     return _nearest(survey, line.snapshots)
 
 
 def _nearest(survey: Survey, snapshots: Sequence[Snapshot]) -> dict[int, int]:
-    files = {file.snapshot_id: file for file in survey.table.table.metadata.statistics}
+    files = {file.snapshot_id: file for file in survey.table.statistics}
     file = next((files[snapshot.id] for snapshot in snapshots if snapshot.id in files), None)
     if file is None:
         return {}
@@ -52,27 +51,27 @@ def _nearest(survey: Survey, snapshots: Sequence[Snapshot]) -> dict[int, int]:
     # A file may hold sketches that its writer took over from an earlier one.
     return {
         blob.fields[0]: blob.snapshot_id
-        for blob in file.blob_metadata
+        for blob in file.blobs
         if len(blob.fields) == 1 and blob.fields[0] in stated
     }
 
 
 def engine_visibility(survey: Survey, line: Ancestry) -> tuple[EngineVisibility, ...]:
-    """Return what Spark and Trino find, and how to mend what they do not."""
-    if survey.snapshot is None or not_loadable(survey.table):
+    """Return what Spark and Trino find, and how to repair what they do not find."""
+    if survey.snapshot is None or survey.table.not_loadable:
         return ()
-    seen = trino_sees(survey, line)
-    columns = _visible(survey) | (_top_level(survey) & seen.keys())
+    trino_columns = trino_sees(survey, line)
+    columns = _visible(survey) | (_top_level(survey) & trino_columns.keys())
     name = survey.table.name
     by_spark = {key: value for key, value in spark_sees(survey).items() if key in columns}
-    by_trino = {key: value for key, value in seen.items() if key in columns}
+    by_trino = {key: value for key, value in trino_columns.items() if key in columns}
     now = {survey.snapshot.id}
     spark_fresh, trino_fresh = now.issuperset(by_spark.values()), now.issuperset(by_trino.values())
     foreign = others_registered(survey, survey.snapshot)
     repair = f"run `rookery analyze {name}`"
     broken = any(
         names_gone(survey.table, file)
-        for file in survey.table.table.metadata.statistics
+        for file in survey.table.statistics
         if file.snapshot_id == survey.snapshot.id
     )
     return (
@@ -103,20 +102,20 @@ def _top_level(survey: Survey) -> set[int]:
 
 
 def _visible(survey: Survey) -> set[int]:
-    """The columns that have something to find: a number that is 0 is not registered."""
+    """The columns with a number to find: 0 is not registered."""
     thetas = survey.state.thetas if survey.state is not None else {}
     return {number for number in _top_level(survey) if number not in thetas or len(thetas[number].hashes)}
 
 
 def _spark_hint(repair: str, all_there: bool, fresh: bool, broken: bool) -> str | None:
     if broken:
-        return f"{repair}; Spark's optimizer fails on statistics of columns that are gone"
+        return f"{repair}; Spark's optimizer fails on statistics of dropped columns"
     if not all_there:
-        return f"{repair}; Spark takes statistics of the current snapshot only"
+        return f"{repair}; Spark uses only statistics of the current snapshot"
     return None if fresh else f"{repair}; Spark plans with those of an older snapshot"
 
 
 def _trino_hint(repair: str, missing: int, fresh: bool, nothing: bool) -> str | None:
     if missing:
-        return repair if nothing else f"{repair}; Trino takes the nearest statistics file alone"
+        return repair if nothing else f"{repair}; Trino uses only the nearest statistics file"
     return None if fresh else f"{repair}; Trino plans with those of an older snapshot"

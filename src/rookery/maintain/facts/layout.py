@@ -1,4 +1,4 @@
-"""How a table lies: its files and their sizes, partitions, manifests, snapshots and deletes."""
+"""The layout of a table: its files and their sizes, partitions, manifests, snapshots and deletes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 from rookery.maintain.facts.sort_order import SortStatus, partition_codes, sort_status
 from rookery.maintain.policies.policy import Policy
-from rookery.maintain.survey import EQUALITY, PUFFIN, Survey
-from rookery.tables.iceberg.deletes import single_target
+from rookery.maintain.survey import PUFFIN, Survey
+from rookery.tables.files import EQUALITY_DELETES, single_target
 
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
 TARGET_SIZE = 512 << 20
 MANIFEST_SIZE_PROPERTY = "commit.manifest.target-size-bytes"
 MANIFEST_SIZE = 8 << 20
-SMALL_SHARE, LARGE_SHARE = 0.75, 1.8  # of the target: what Iceberg's own rewrite leaves alone lies between
+SMALL_SHARE, LARGE_SHARE = 0.75, 1.8  # of the target; Iceberg's own rewrite leaves sizes between them alone
 DELETE_KINDS = ("deletion vectors", "position deletes", "equality deletes")
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What sizes of data files are right, in bytes."""
+    """Which sizes of data files are right, in bytes."""
 
     target: int
     small: int  # below it
@@ -38,13 +38,13 @@ class DeleteStatus:
     kind: str
     files: int
     bytes: int
-    rows: int  # as their entries say; of equality deletes, the rows that they hold
+    rows: int  # as their entries state; of equality deletes, the rows that they hold
     share: float  # of the rows of all data files
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a table lies."""
+    """The layout of a table."""
 
     files: int
     bytes: int
@@ -56,9 +56,9 @@ class Layout:
     partitions: int
     files_per_partition: float
     files_in_largest: int
-    skew: float  # bytes of the largest partition against the mean
+    skew: float  # bytes of the largest partition, divided by the mean
     crowded_files: int  # small ones in partitions that have enough of them to be worth rewriting
-    delete_heavy_files: int  # of which deletes hide more than the policy bears
+    delete_heavy_files: int  # files with more deleted rows than the policy allows
     data_manifests: int
     delete_manifests: int
     manifest_bytes: int
@@ -74,22 +74,21 @@ class Layout:
 
 
 def sizes_of(properties: Mapping[str, str], policy: Policy) -> Sizes:
-    """Return the sizes that are right for a table, after its policy or else its own properties."""
+    """Return the sizes that are right for a table, by its policy or else its own properties."""
     target = policy.compaction.target_size or number_of(properties, TARGET_SIZE_PROPERTY, TARGET_SIZE)
     small = policy.compaction.small_size
     return Sizes(target, int(target * SMALL_SHARE) if small is None else small, int(target * LARGE_SHARE))
 
 
 def number_of(properties: Mapping[str, str], key: str, default: int) -> int:
-    """Return a table's property as a whole number; anything else is passed over."""
+    """Return a table's property as a whole number; anything else is ignored."""
     stated = properties.get(key, "").strip()
     return int(stated) if stated.isascii() and stated.isdigit() else default
 
 
 def layout(survey: Survey, policy: Policy) -> Layout:
-    """Return how a table lies, held against what its policy wants."""
-    metadata = survey.table.table.metadata
-    properties = survey.table.table.properties
+    """Return a table's layout, compared with its policy."""
+    properties = survey.table.properties
     size, rows = survey.numbers("size"), survey.numbers("rows")
     right = sizes_of(properties, policy)
     small, large = size < right.small, size > right.large
@@ -97,36 +96,35 @@ def layout(survey: Survey, policy: Policy) -> Layout:
     counts, weights = np.bincount(codes), np.bincount(codes, size)
     small_counts = np.bincount(codes[small], minlength=len(counts))
     crowded = small_counts[small_counts >= max(policy.compaction.min_files, 2)]
-    lengths = np.array([manifest.manifest_length for manifest in survey.manifests], np.int64)
+    lengths = np.array([manifest.size for manifest in survey.manifests], np.int64)
     manifest_target = number_of(properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
     times = [snapshot.timestamp_ms for snapshot in survey.table.snapshots.values()]
-    refs = [str(ref.snapshot_ref_type.value) for ref in metadata.refs.values()]
     return Layout(
-        len(size),
-        int(size.sum()),
-        int(rows.sum()),
-        right.target,
-        int(small.sum()),
-        int((~small & ~large).sum()),
-        int(large.sum()),
-        len(counts),
-        float(counts.mean()) if len(counts) else 0.0,
-        int(counts.max()) if len(counts) else 0,
-        float(weights.max() / weights.mean()) if len(weights) and weights.sum() else 1.0,
-        int(crowded.sum()),
-        int((deleted_share(survey) >= policy.compaction.delete_ratio).sum()),
-        sum(manifest.content == 0 for manifest in survey.manifests),
-        sum(manifest.content != 0 for manifest in survey.manifests),
-        int(lengths.sum()),
-        int((lengths < manifest_target / 2).sum()),
-        len(times),
-        refs.count("branch"),
-        refs.count("tag"),
-        min(times, default=None),
-        survey.snapshot.timestamp_ms if survey.snapshot is not None else None,
-        _deletes(survey, int(rows.sum())),
-        survey.dangling.num_rows,
-        sort_status(survey),
+        files=len(size),
+        bytes=int(size.sum()),
+        rows=int(rows.sum()),
+        target_size=right.target,
+        small_files=int(small.sum()),
+        right_files=int((~small & ~large).sum()),
+        large_files=int(large.sum()),
+        partitions=len(counts),
+        files_per_partition=float(counts.mean()) if len(counts) else 0.0,
+        files_in_largest=int(counts.max()) if len(counts) else 0,
+        skew=float(weights.max() / weights.mean()) if len(weights) and weights.sum() else 1.0,
+        crowded_files=int(crowded.sum()),
+        delete_heavy_files=int((deleted_share(survey) >= policy.compaction.delete_ratio).sum()),
+        data_manifests=sum(manifest.is_data for manifest in survey.manifests),
+        delete_manifests=sum(not manifest.is_data for manifest in survey.manifests),
+        manifest_bytes=int(lengths.sum()),
+        small_manifests=int((lengths < manifest_target / 2).sum()),
+        snapshots=len(times),
+        branches=len(survey.table.branches),
+        tags=len(survey.table.tags),
+        oldest_ms=min(times, default=None),
+        newest_ms=survey.snapshot.timestamp_ms if survey.snapshot is not None else None,
+        deletes=_deletes(survey, int(rows.sum())),
+        dangling_deletes=survey.dangling.num_rows,
+        sort=sort_status(survey),
     )
 
 
@@ -141,19 +139,21 @@ def deleted_share(survey: Survey) -> NDArray[np.float64]:
 
 
 def is_of_one_file(delete: Mapping[str, Any]) -> bool:
-    """Whether a delete file says itself that it is of one data file."""
-    return delete["content"] != EQUALITY and single_target(delete) is not None
+    """Whether a delete file states that it applies to one data file only."""
+    return delete["content"] != EQUALITY_DELETES and single_target(delete) is not None
 
 
 def _deletes(survey: Survey, rows: int) -> tuple[DeleteStatus, ...]:
-    found = survey.deletes
-    if not found.num_rows:
+    delete_files = survey.deletes
+    if not delete_files.num_rows:
         return ()
-    contents = found["content"].to_numpy()
-    puffin = np.array([name == PUFFIN for name in found["format"].to_pylist()])
-    sizes = np.where(puffin, found["content_size"].fill_null(0).to_numpy(), found["size"].to_numpy())
-    kinds = np.where(contents == EQUALITY, 2, np.where(puffin, 0, 1))
-    counts = found["rows"].to_numpy()
+    contents = delete_files["content"].to_numpy()
+    puffin = np.array([name == PUFFIN for name in delete_files["format"].to_pylist()])
+    sizes = np.where(
+        puffin, delete_files["content_size"].fill_null(0).to_numpy(), delete_files["size"].to_numpy()
+    )
+    kinds = np.where(contents == EQUALITY_DELETES, 2, np.where(puffin, 0, 1))
+    counts = delete_files["rows"].to_numpy()
     return tuple(
         DeleteStatus(
             name,

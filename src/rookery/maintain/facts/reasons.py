@@ -1,4 +1,4 @@
-"""Why statistics are to be refreshed, by what the policy wants of them."""
+"""Why statistics are to be refreshed, by the policy."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def reasons(
     )
     if wanted.after_compaction and Cause.COMPACTION in staleness.causes:
         if unseen:
-            yield "files were rewritten, and Spark finds no statistics since"
+            yield "files were rewritten, and Spark has found no statistics since"
         elif staleness.covered < 1:
             yield f"files were rewritten, and statistics describe {percent(staleness.covered)} of rows"
     if Cause.SCHEMA in staleness.causes:
-        yield "columns have come or changed their type since statistics were collected"
+        yield "columns were added or changed their type since statistics were collected"
     if staleness.freshness is Freshness.CURRENT and unseen:
         yield "statistics are current, but not registered where Spark looks"
     if any(visibility.broken for visibility in engine_visibility):
-        yield "statistics of columns that are gone are registered, on which Spark's optimizer fails"
+        yield "statistics of dropped columns are registered, on which Spark's optimizer fails"

@@ -1,4 +1,4 @@
-"""One number for a table's health, and the parts that it is made of, so that many tables sort by need."""
+"""One number for a table's health, and its parts, so that tables can be sorted by need."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def score(
     policy: Policy,
     expirable: int,
 ) -> Score:
-    """Weigh what is known of a table."""
+    """Return the score of a table, with its parts."""
     parts = (
         _statistics(staleness),
         _visibility(engine_visibility),
@@ -64,12 +64,15 @@ def _statistics(staleness: Staleness) -> Part:
 
 
 def _visibility(engine_visibility: tuple[EngineVisibility, ...]) -> Part:
-    seen = [visibility.columns / visibility.of for visibility in engine_visibility if visibility.of]
-    found = ", ".join(
+    shares = [visibility.columns / visibility.of for visibility in engine_visibility if visibility.of]
+    columns_found = ", ".join(
         f"{visibility.engine} {visibility.columns} of {visibility.of}" for visibility in engine_visibility
     )
     return Part(
-        "visibility", sum(seen) / len(seen) if seen else 1.0, 0.1, f"columns seen: {found or 'none needed'}"
+        "visibility",
+        sum(shares) / len(shares) if shares else 1.0,
+        0.1,
+        f"columns seen: {columns_found or 'none needed'}",
     )
 
 
@@ -93,5 +96,5 @@ def _manifests(layout: Layout, policy: Policy) -> Part:
 def _order(layout: Layout, policy: Policy) -> Part:
     depth = layout.sort.depth if layout.sort is not None else None
     if depth is None:
-        return Part("order", 1.0, 0.05, "no order to keep")
+        return Part("order", 1.0, 0.05, "no sort order")
     return Part("order", min(1.0, policy.compaction.most_overlap / depth), 0.05, f"{depth:.1f} files overlap")

@@ -1,4 +1,4 @@
-"""What lies beside a table's data: statistics files that are registered or left over, states and segments."""
+"""Files stored beside a table's data: statistics files, registered or left over, states and segments."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class LeftOver:
     """A statistics file that the table's metadata does not name."""
 
     file: Listed
-    replaced: bool  # by another file of a snapshot that is still there; else its snapshot is gone
+    replaced: bool  # by another file of a snapshot that still exists; else its snapshot has expired
 
 
 @dataclass(frozen=True, slots=True)
 class SidecarFiles:
-    """How many files lie beside a table's data, and how large they are."""
+    """The number and size of files stored beside a table's data."""
 
     statistics_files: int
     statistics_bytes: int
@@ -40,18 +40,14 @@ class SidecarFiles:
 
 
 def left_over(survey: Survey) -> list[LeftOver]:
-    """Return the statistics files that lie with the table's metadata and are not named there."""
-    metadata = survey.table.table.metadata
-    entries = (*metadata.statistics, *metadata.partition_statistics)
+    """Return the statistics files that are stored with the table's metadata and not named in it."""
+    folder = survey.table.statistics_folder
     try:
-        found = list_folder(
-            survey.table.metadata_folder, survey.store.io_properties, recursive=False, links=False
-        )
+        found = list_folder(folder, survey.store.io_properties, recursive=False, links=False)
     except StorageError:
-        return []  # who may not list the folder can clear nothing away there
+        return []  # without the right to list the folder, nothing can be deleted there
     files = [file for file in found if file.name.endswith(STATISTICS_SUFFIXES)]
-    listing = Listing(survey.table.metadata_folder, files)
-    named = listing.account(entry.statistics_path for entry in entries).matched
+    named = Listing(folder, files).account(survey.table.statistics_paths).matched
     files = [file for file, is_named in zip(files, named, strict=True) if not is_named]
     return [LeftOver(file, _snapshots_of(file, survey) <= survey.table.snapshots.keys()) for file in files]
 
@@ -66,8 +62,8 @@ def _snapshots_of(file: Listed, survey: Survey) -> set[int]:
 
 
 def beside(survey: Survey) -> SidecarFiles:
-    """Count what lies beside a table's data."""
-    registered = survey.table.table.metadata.statistics
+    """Count the files stored beside a table's data."""
+    registered = survey.table.statistics
     left = left_over(survey)
     replaced = [each.file for each in left if each.replaced]
     orphaned = [each.file for each in left if not each.replaced]
@@ -76,7 +72,7 @@ def beside(survey: Survey) -> SidecarFiles:
     segments = [file for file in ours if file.name.startswith(segment.PREFIX)]
     return SidecarFiles(
         len(registered),
-        sum(entry.file_size_in_bytes for entry in registered),
+        sum(entry.size for entry in registered),
         *_counted(replaced),
         *_counted(orphaned),
         *_counted(states),

@@ -1,52 +1,50 @@
-"""How well files keep to the table's sort order, by their bounds."""
+"""How well files follow the table's sort order, by their bounds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyiceberg.table.sorting import SortField, SortOrder
-from pyiceberg.transforms import BucketTransform, UnknownTransform, VoidTransform
 
 from rookery.maintain.survey import Survey, partition_numbers
 from rookery.model import Field
 from rookery.model.type_names import base_type
+from rookery.tables.partitioning import SortField
 from rookery.values.canonical import SUPPORTED
-
-_UNORDERED = (BucketTransform, VoidTransform, UnknownTransform)  # say nothing of how values lie
 
 
 @dataclass(frozen=True, slots=True)
 class SortStatus:
-    """A declared order, and how files keep to its first column: how many of a partition share a value.
+    """A declared order, and how files follow its first column: how many of a partition share a value.
 
-    Where files are sorted, each begins where one or two of them lie; where they are not, most of them do.
+    If files are sorted, one or two of them contain the first value of each; if not, most of them do.
     """
 
     order: str
-    column: str | None  # none: bounds tell nothing of the order
+    column: str | None  # None: the order cannot be judged by bounds
     depth: float | None  # mean, over the files of which bounds are known
     depth_most: int | None
     files: int  # of which bounds are known
 
 
 def sort_status(survey: Survey) -> SortStatus | None:
-    """Return how the table's files keep to its order; None where none is declared."""
-    order = survey.table.table.sort_order()
-    if order.is_unsorted or not order.fields:
+    """Return how the table's files follow its order; None where none is declared."""
+    order = survey.table.sort_order
+    if not order:
         return None
-    leading = order.fields[0]
-    said = order_text(survey, order)
+    leading = order[0]
+    description = order_text(survey, order)
     fields = [field for field in survey.table.fields() if field.id == leading.source_id]
-    if not fields or isinstance(leading.transform, _UNORDERED) or base_type(fields[0].type) not in SUPPORTED:
-        return SortStatus(said, None, None, None, 0)
+    if not fields or not leading.transform.kind.keeps_order or base_type(fields[0].type) not in SUPPORTED:
+        return SortStatus(description, None, None, None, 0)
     depths = overlap_depths(survey, fields[0])
     if not len(depths):
-        return SortStatus(said, fields[0].name, None, None, 0)
-    return SortStatus(said, fields[0].name, float(depths.mean()), int(depths.max()), len(depths))
+        return SortStatus(description, fields[0].name, None, None, 0)
+    return SortStatus(description, fields[0].name, float(depths.mean()), int(depths.max()), len(depths))
 
 
 def overlap_depths(survey: Survey, field: Field) -> NDArray[np.int64]:
@@ -62,7 +60,7 @@ def overlap_depths(survey: Survey, field: Field) -> NDArray[np.int64]:
 
 
 def spans(survey: Survey, field: Field) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return, of the files whose bounds are known, partitions by number, and both bounds by rank."""
+    """Return, of the files whose bounds are known, their partitions by number, and both bounds by rank."""
     none = np.empty(0, np.int64)
     if survey.fileset is None:
         return none, none, none
@@ -79,19 +77,18 @@ def spans(survey: Survey, field: Field) -> tuple[NDArray[np.int64], NDArray[np.i
 
 def partition_codes(survey: Survey) -> NDArray[np.int64]:
     """Return a number for each file that is the same for files of one partition; none is left out."""
-    found: NDArray[np.int64] = np.unique(partition_numbers(survey.files), return_inverse=True)[1]
-    return found.reshape(-1).astype(np.int64)
+    codes: NDArray[np.int64] = np.unique(partition_numbers(survey.files), return_inverse=True)[1]
+    return codes.reshape(-1).astype(np.int64)
 
 
-def order_text(survey: Survey, order: SortOrder) -> str:
+def order_text(survey: Survey, order: Sequence[SortField]) -> str:
     """Write an order as SQL does."""
-    schema = survey.table.schema()
-    return ", ".join(_sorted_by(field, schema.find_column_name(field.source_id)) for field in order.fields)
+    names = {field.id: field.name for field in survey.table.fields()}
+    return ", ".join(_sorted_by(field, names.get(field.source_id)) for field in order)
 
 
 def _sorted_by(field: SortField, name: str | None) -> str:
     column = name or f"field {field.source_id}"
     transform = str(field.transform)
     term = column if transform == "identity" else f"{transform}({column})"
-    nulls = field.null_order.value.replace("-", " ")
-    return f"{term} {field.direction.value.upper()} {nulls.upper()}"
+    return f"{term} {field.direction} {field.nulls}"

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pyiceberg.table.statistics import StatisticsFile
-
 from rookery.blobs import NDV
-from rookery.collect.statistics import is_said
+from rookery.collect.statistics import matches_state
 from rookery.maintain.facts.changes import NO_DIFFERENCE, Changes, Difference, since_snapshot, since_state
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.puffin import THETA_V1
-from rookery.tables.iceberg.schema import leaves
+from rookery.tables import StatisticsFile
 
 
 class Freshness(StrEnum):
@@ -74,14 +72,14 @@ class Ancestry:
         self.ids = frozenset(snapshot.id for snapshot in self.snapshots)
 
     def since(self, base: StatsOrigin) -> list[Snapshot]:
-        """Return the snapshots after the statistics' one; all that can be told, if it is not on the line."""
+        """Return the snapshots after that of the statistics; if it is not on the line, all that are known."""
         ids = [snapshot.id for snapshot in self.snapshots]
         if base.snapshot_id in ids:
             return self.snapshots[: ids.index(base.snapshot_id)]
         return [each for each in self.snapshots if _moment(each) > base.moment]
 
     def may_follow(self, base: StatsOrigin) -> bool:
-        """Whether the statistics' snapshot may have been on the line, below where it ends for us."""
+        """Whether the statistics' snapshot may have been on the line, before the oldest one that is known."""
         oldest = self.snapshots[-1] if self.snapshots else None
         return oldest is not None and oldest.parent_id is not None and base.moment < _moment(oldest)
 
@@ -92,7 +90,7 @@ def _moment(snapshot: Snapshot) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatsComparison:
-    """Statistics held against the table of now."""
+    """Statistics compared with the current table."""
 
     survey: Survey
     line: Ancestry
@@ -107,7 +105,7 @@ class StatsComparison:
 
 
 def comparison(survey: Survey) -> StatsComparison:
-    """Hold a table's statistics against its current snapshot."""
+    """Compare a table's statistics with its current snapshot."""
     line = Ancestry(survey)
     base = base_of(survey, line)
     if base is None:
@@ -116,30 +114,30 @@ def comparison(survey: Survey) -> StatsComparison:
 
 
 def _difference(survey: Survey, base: StatsOrigin) -> Difference:
-    """By the state where statistics are ours, by the snapshot of then where they are others'."""
+    """By the state if statistics are Rookery's, by their snapshot if another writer's."""
     if base.ours:
         return since_state(survey)
     then = survey.table.snapshots.get(base.snapshot_id)
     return since_snapshot(survey, then) if then is not None else NO_DIFFERENCE
 
 
-def staleness(found: StatsComparison) -> Staleness:
-    """Say how old a table's statistics are."""
-    survey, base = found.survey, found.base
+def staleness(compared: StatsComparison) -> Staleness:
+    """Return how old a table's statistics are."""
+    survey, base = compared.survey, compared.base
     rows = survey.rows
     if base is None:
         health = 0.0 if rows else 1.0
         return Staleness(Freshness.NEVER, False, None, None, Changes(), rows, rows, health, 0.0, ())
-    changes = found.difference.changes()
-    changed = changed_rows(survey, found.since) if found.on_line else None
-    causes = _causes(found, base, changes)
-    behind = bool(found.since) or not found.on_line or Cause.SCHEMA in causes
+    changes = compared.difference.changes()
+    changed = changed_rows(survey, compared.since) if compared.on_line else None
+    causes = _causes(compared, base, changes)
+    behind = bool(compared.since) or not compared.on_line or Cause.SCHEMA in causes
     total = max(changes.rows_added, changes.rows_removed) if changed is None else changed.at_most
     return Staleness(
         Freshness.STALE if behind else Freshness.CURRENT,
         base.ours,
         base.snapshot_id,
-        len(found.since) if found.on_line or Cause.EXPIRED in causes else None,
+        len(compared.since) if compared.on_line or Cause.EXPIRED in causes else None,
         changes,
         total,
         rows,
@@ -159,14 +157,12 @@ def _health(changed: int, rows: int) -> float:
 
 
 def base_of(survey: Survey, line: Ancestry) -> StatsOrigin | None:
-    """Find the statistics to speak of: ours, whatever others have registered since; else the nearest.
+    """Find the statistics to report: Rookery's, even if others were registered since; else the nearest.
 
     Engines carry sketches over to snapshots of their own: that these state something does not mean that our
     state covers their files.
     """
-    registered = {
-        file.snapshot_id: file for file in survey.table.table.metadata.statistics if stated_ndvs(file)
-    }
+    registered = {file.snapshot_id: file for file in survey.table.statistics if stated_ndvs(file)}
     state = survey.state
     if state is not None and state.thetas:
         header = state.header
@@ -185,12 +181,12 @@ def base_of(survey: Survey, line: Ancestry) -> StatsOrigin | None:
 
 def stated_ndvs(file: StatisticsFile) -> dict[int, int]:
     """Return the numbers of distinct values that a registered statistics file states, by field id."""
-    found = {}
-    for blob in file.blob_metadata:
-        stated = (blob.properties or {}).get(NDV, "")
+    ndvs = {}
+    for blob in file.blobs:
+        stated = blob.properties.get(NDV, "")
         if blob.type == THETA_V1 and len(blob.fields) == 1 and stated.isascii() and stated.isdigit():
-            found[blob.fields[0]] = int(stated)
-    return found
+            ndvs[blob.fields[0]] = int(stated)
+    return ndvs
 
 
 _COUNTS = ("added-records", "deleted-records", "added-position-deletes", "added-equality-deletes")
@@ -198,72 +194,71 @@ _COUNTS = ("added-records", "deleted-records", "added-position-deletes", "added-
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """How many rows snapshots have changed, as their summaries say; a rewrite changes none."""
+    """How many rows snapshots have changed, as their summaries state; a rewrite changes none."""
 
     brought: int
-    taken: int | None  # none: equality deletes do not tell
+    taken: int | None  # None: there are equality deletes, which do not state it
     at_most: int  # of rows replaced by others the greater number counts, as an update does both
 
 
 def changed_rows(survey: Survey, since: Sequence[Snapshot]) -> ChangedRows | None:
-    """Return how many rows these snapshots have changed, or None if one does not say."""
+    """Return how many rows these snapshots have changed, or None if one does not state it."""
     brought, total = 0, 0
     taken: int | None = 0
     for snapshot in since:
         if snapshot.operation == "replace":
             continue
-        said = summary(survey, snapshot)
-        if snapshot.operation is None or not _tells(said):
+        counts = summary(survey, snapshot)
+        if snapshot.operation is None or not _states_counts(counts):
             return None
-        deletes = said.get("added-position-deletes", 0) - said.get("removed-position-deletes", 0)
-        gone = said.get("deleted-records", 0) + max(deletes, 0)
-        by_value = said.get("added-equality-deletes", 0)
-        brought += said.get("added-records", 0)
+        deletes = counts.get("added-position-deletes", 0) - counts.get("removed-position-deletes", 0)
+        gone = counts.get("deleted-records", 0) + max(deletes, 0)
+        by_value = counts.get("added-equality-deletes", 0)
+        brought += counts.get("added-records", 0)
         taken = None if taken is None or by_value else taken + gone
-        total += max(said.get("added-records", 0), gone + by_value)
+        total += max(counts.get("added-records", 0), gone + by_value)
     return ChangedRows(brought, taken, total)
 
 
-def _tells(said: Mapping[str, int]) -> bool:
-    """Whether a summary says how many rows it changed; that it changed no file is as good."""
-    return any(key in said for key in _COUNTS) or ("total-records" in said and not said.get("files"))
+def _states_counts(counts: Mapping[str, int]) -> bool:
+    """Whether a summary states how many rows it changed, or that it changed no file."""
+    return any(key in counts for key in _COUNTS) or ("total-records" in counts and not counts.get("files"))
 
 
 def summary(survey: Survey, snapshot: Snapshot) -> Mapping[str, int]:
     """Return the counts in a snapshot's summary; under `files`, how many files it touched."""
-    found = survey.table.table.snapshot_by_id(snapshot.id)
-    if found is None or found.summary is None:
+    if not snapshot.summary:
         return {}
-    said = {
+    counts = {
         key: int(value)
-        for key, value in found.summary.additional_properties.items()
+        for key, value in snapshot.summary.items()
         if isinstance(value, str) and value.isascii() and value.isdigit()
     }
     kinds = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
-    return {**said, "files": sum(said.get(kind, 0) for kind in kinds)}
+    return {**counts, "files": sum(counts.get(kind, 0) for kind in kinds)}
 
 
 def _causes(comparison: StatsComparison, base: StatsOrigin, changes: Changes) -> tuple[Cause, ...]:
     survey, since = comparison.survey, comparison.since
-    found: set[Cause] = set()
+    causes: set[Cause] = set()
     for snapshot in since:
-        said = summary(survey, snapshot)
+        counts = summary(survey, snapshot)
         if snapshot.operation == "replace":
-            found |= {Cause.COMPACTION} if said.get("files", 1) else set()
+            causes |= {Cause.COMPACTION} if counts.get("files", 1) else set()
             continue
-        if said.get("added-records", 0) or snapshot.operation == "append":
-            found.add(Cause.INGEST)
-        if any(said.get(key, 0) for key in _COUNTS[1:]) or snapshot.operation == "delete":
-            found.add(Cause.DELETES)
+        if counts.get("added-records", 0) or snapshot.operation == "append":
+            causes.add(Cause.INGEST)
+        if any(counts.get(key, 0) for key in _COUNTS[1:]) or snapshot.operation == "delete":
+            causes.add(Cause.DELETES)
     if not comparison.on_line:
-        found.add(Cause.EXPIRED if comparison.line.may_follow(base) else Cause.ROLLBACK)
+        causes.add(Cause.EXPIRED if comparison.line.may_follow(base) else Cause.ROLLBACK)
     if changes.new_specs:
-        found.add(Cause.PARTITIONS)
+        causes.add(Cause.PARTITIONS)
     if _schema_changed(survey, base):
-        found.add(Cause.SCHEMA)
+        causes.add(Cause.SCHEMA)
     if is_foreign(survey, base):
-        found.add(Cause.FOREIGN)
-    return tuple(cause for cause in Cause if cause in found)
+        causes.add(Cause.FOREIGN)
+    return tuple(cause for cause in Cause if cause in causes)
 
 
 def _schema_changed(survey: Survey, base: StatsOrigin) -> bool:
@@ -278,12 +273,10 @@ def _schema_changed(survey: Survey, base: StatsOrigin) -> bool:
             for each in columns
         )
     then = survey.table.snapshots.get(base.snapshot_id)
-    if then is None or then.schema_id is None:
-        return False
-    schema = survey.table.table.schemas().get(then.schema_id)
+    schema = survey.table.written_schema(then) if then is not None else None
     if schema is None:
         return False
-    before = {field.id: field.type for field in leaves(schema)}
+    before = {field.id: field.type for field in schema.leaves}
     return any(before.get(each.id) != each.type for each in columns)
 
 
@@ -293,15 +286,15 @@ def is_foreign(survey: Survey, base: StatsOrigin) -> bool:
 
 
 def others_registered(survey: Survey, snapshot: Snapshot | None) -> bool:
-    """Whether what is registered for a snapshot is not what Rookery has found of it."""
-    files = survey.table.table.metadata.statistics
-    found = [file for file in files if snapshot is not None and file.snapshot_id == snapshot.id]
-    if snapshot is None or not any(stated_ndvs(file) for file in found):
+    """Whether what is registered for a snapshot is not what Rookery has collected for it."""
+    files = survey.table.statistics
+    registered = [file for file in files if snapshot is not None and file.snapshot_id == snapshot.id]
+    if snapshot is None or not any(stated_ndvs(file) for file in registered):
         return False
     state = survey.state
     if state is None or state.header.snapshot_id != snapshot.id:
         return True
-    return not all(is_said(survey.table, snapshot, state, file) for file in found)
+    return not all(matches_state(survey.table, snapshot, state, file) for file in registered)
 
 
 def _replaced(survey: Survey, base: StatsOrigin) -> bool:

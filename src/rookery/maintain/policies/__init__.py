@@ -1,1 +1,1 @@
-"""What is wanted of tables: read from files and table properties, checked, and chosen."""
+"""Policies of tables: read from files and table properties, checked, and selected."""

@@ -1,4 +1,4 @@
-"""Which settings hold for a table, and where each comes from: the more specific over the more general."""
+"""Which settings apply to a table, and where each comes from: the more specific over the more general."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WILD = re.compile(r"\[!?\]?[^]]*\]|\*|\?")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a setting comes from; by itself, from nowhere: it is as it is by default."""
+    """Where a setting comes from; without values, it is the default."""
 
     what: str = "default"
     file: str | None = None
@@ -42,7 +42,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A setting that somebody has made: its value, as it was written, and where."""
+    """A setting that was made: its value, its text, and where it was written."""
 
     value: Any
     text: str
@@ -50,7 +50,7 @@ class Given:
 
 
 class Kind(StrEnum):
-    """What a rule selects tables by."""
+    """The selector of a rule."""
 
     CATALOG = "catalog"
     NAMESPACE = "namespace"
@@ -76,7 +76,7 @@ class Selector:
         return f'{self.kind} "{text}"'
 
     def rank(self, name: TableName) -> Rank | None:
-        """How specific it is for a table, the greater the more; nothing if the table is not meant."""
+        """How specific it is for a table, the greater the more; None if it does not match."""
         within = self._within(name)
         return None if within is None else (_ORDER[self.kind], *within)
 
@@ -101,14 +101,14 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a policy file says of some tables; without a selector, of all."""
+    """The settings of a policy file for some tables; without a selector, for all."""
 
     selector: Selector | None
     line: int
     settings: Mapping[str, Given]
 
     def rank(self, name: TableName) -> Rank | None:
-        """How specific the rule is for a table; nothing if the table is not meant."""
+        """How specific the rule is for a table; None if it does not match."""
         return _DEFAULTS if self.selector is None else self.selector.rank(name)
 
 
@@ -154,8 +154,8 @@ class PolicySet:
 
     def _matching(self, name: TableName) -> list[tuple[Rank, Rule]]:
         """Return the rules for a table, the most specific first."""
-        found = [(rank, rule) for rule in self.rules if (rank := rule.rank(name)) is not None]
-        return sorted(found, key=lambda pair: pair[0], reverse=True)
+        ranked = [(rank, rule) for rule in self.rules if (rank := rule.rank(name)) is not None]
+        return sorted(ranked, key=lambda pair: pair[0], reverse=True)
 
 
 def given_by(name: TableName, properties: Mapping[str, str]) -> dict[str, Given]:
@@ -180,27 +180,27 @@ def given_by(name: TableName, properties: Mapping[str, str]) -> dict[str, Given]
 
 
 def risky(policy: Policy) -> list[str]:
-    """Say which of a policy's retentions and ages are zero or negative, so that more goes than is wise.
+    """Return which of a policy's retentions and ages are zero or negative, so that too much is removed.
 
     >>> from rookery.maintain.policies.policy import Snapshots
     >>> risky(Policy(snapshots=Snapshots(keep_last=0)))
     ['snapshots.keep-last is 0: no snapshot is kept for its number']
     """
-    found: list[str] = []
+    risks: list[str] = []
     snapshots, cleanup = policy.snapshots, policy.statistics_files
     if snapshots.keep_for is not None and snapshots.keep_for <= timedelta(0):
-        found.append(
+        risks.append(
             f"snapshots.keep-for is {show_duration(snapshots.keep_for)}: no snapshot is kept for its age"
         )
     if snapshots.keep_last <= 0:
-        found.append(f"snapshots.keep-last is {snapshots.keep_last}: no snapshot is kept for its number")
+        risks.append(f"snapshots.keep-last is {snapshots.keep_last}: no snapshot is kept for its number")
     for key, age, what in (
-        ("orphans", policy.orphans.older_than, "files that a writer is about to name would go"),
-        ("statistics-files", cleanup.older_than, "files that are being written would go"),
+        ("orphans", policy.orphans.older_than, "files that a writer is about to commit would be removed"),
+        ("statistics-files", cleanup.older_than, "files that are being written would be removed"),
     ):
         if age is not None and age <= timedelta(0):
-            found.append(f"{key}.older-than is {show_duration(age)}: {what}")
-    return found
+            risks.append(f"{key}.older-than is {show_duration(age)}: {what}")
+    return risks
 
 
 def _check_same(name: TableName, key: str, one: Given, other: Given) -> None:
@@ -216,7 +216,8 @@ def _check(name: TableName, ranked: Mapping[str, tuple[Rank, Given]]) -> None:
     values = {key: given.value for key, (_, given) in ranked.items()}
     more_specific = ranked["compaction.strategy"][0] > ranked["compaction.columns"][0]
     if more_specific and values["compaction.strategy"] is not Strategy.Z_ORDER:
-        del values["compaction.columns"]  # a rule that packs instead of sorting makes those of others void
-    for found in contradictions(values):
-        said = found.said(lambda key: f"{key} {ranked[key][1].text} ({ranked[key][1].source})")
-        raise UsageError(f"{name}: {said}", hint=found.hint)
+        # A rule that packs instead of sorting overrides the columns of other rules.
+        del values["compaction.columns"]
+    for contradiction in contradictions(values):
+        message = contradiction.message(lambda key: f"{key} {ranked[key][1].text} ({ranked[key][1].source})")
+        raise UsageError(f"{name}: {message}", hint=contradiction.hint)

@@ -1,4 +1,4 @@
-"""A policy: what is wanted of a table. Where it comes from is said by `policy_file` and `choosing`."""
+"""A policy: the settings by which a table is maintained; `policy_file` and `choosing` find it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Strategy(StrEnum):
 
 
 class Verify(StrEnum):
-    """How a rewrite is held against what was there before: by counting rows, or by a hash of all of them."""
+    """How a rewrite is compared with the rows before it: by their count, or by a hash of all of them."""
 
     COUNT = "count"
     ROWS = "rows"
@@ -33,7 +33,7 @@ class Statistics:
     """When statistics are refreshed, and of which columns."""
 
     health: float = 0.8  # refreshed below it
-    snapshots: int | None = None  # refreshed when so many have come
+    snapshots: int | None = None  # refreshed after so many new ones
     every: Schedule | None = None
     after_compaction: bool = True
     columns: tuple[str, ...] = ()  # none: all
@@ -56,11 +56,11 @@ class Compaction:
 
     strategy: Strategy = Strategy.BIN_PACK
     columns: tuple[str, ...] = ()  # of sort and z-order; none: the table's own order
-    target_size: int | None = None  # bytes; none: what the table says
+    target_size: int | None = None  # bytes; None: the table's own setting
     small_size: int | None = None  # none: three quarters of the target
     min_files: int = 5
     delete_ratio: float = 0.3
-    most_overlap: float = 4.0  # sorted again when files lie over one another more deeply
+    most_overlap: float = 4.0  # sorted again when files overlap more deeply
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Deletes:
     """When position deletes are rewritten."""
 
     min_files: int = 5  # small ones in one partition
-    dangling: bool = True  # whether those that apply to nothing are removed
+    dangling: bool = True  # whether deletes that apply to nothing are removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Manifests:
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """Which snapshots are kept; branches and tags may keep more by their own words."""
+    """Which snapshots are kept; branches and tags may keep more by their own settings."""
 
     keep_for: timedelta | None = timedelta(days=5)  # none: for ever
     keep_last: int = 10
@@ -88,19 +88,20 @@ class Snapshots:
 
 @dataclass(frozen=True, slots=True)
 class CleanUp:
-    """How old what nothing names must be to be removed; none: never."""
+    """How old an unreferenced file must be to be removed; None: never."""
 
     older_than: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)
 class Orphans:
-    """Which orphan files are removed, and what becomes of them."""
+    """Which orphan files are removed, and whether to a trash."""
 
     older_than: timedelta | None = timedelta(days=3)  # none: never
     max_share: float = 0.5  # of the folder's files, and of its bytes, that one run may remove
     trash: str | None = None  # a folder that they are moved to; none: they are deleted
     trash_keep: timedelta = timedelta(days=7)  # how long they stay there
+    outside: bool = False  # whether folders outside that the table writes to are its alone, and looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """All that is wanted of a table."""
+    """All settings by which a table is maintained."""
 
     statistics: Statistics = field(default_factory=Statistics)
     indexes: tuple[WantedIndex, ...] = ()

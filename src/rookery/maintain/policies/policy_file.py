@@ -35,7 +35,7 @@ _SHAPES = {yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list", yaml.Scal
 
 
 def find_policies(path: str | os.PathLike[str] | None = None) -> PolicySet:
-    """Load the file that is meant: *path*, what `$ROOKERY_POLICY` says, `rookery.yaml` here, or no rules."""
+    """Load the policy file: *path*, else `$ROOKERY_POLICY`, else `rookery.yaml` here, else no rules."""
     if path is None:
         path = os.environ.get(VARIABLE) or (DEFAULT_FILE if os.path.lexists(DEFAULT_FILE) else None)
     return PolicySet() if path is None else load_policies(path)
@@ -88,7 +88,7 @@ def _line(node: yaml.Node) -> int:
 class _Reader:
     """Reads the nodes of one file.
 
-    Aliases share nodes, and what is read is nested to a fixed depth, so that no alias can make it grow.
+    Aliases share nodes, and nesting is of a fixed depth, so that aliases cannot expand without limit.
     """
 
     file: str
@@ -123,7 +123,7 @@ class _Reader:
         return Rule(selector, _line(node), self.settings(entries, str(selector)))
 
     def selector(self, kind: Kind, node: yaml.Node) -> Selector:
-        """Return what a rule selects tables by."""
+        """Return the selector of a rule."""
         text = self.scalar(node, kind)
         if kind is Kind.TABLES:
             return Selector(kind, (text,))
@@ -141,21 +141,21 @@ class _Reader:
 
     def settings(self, entries: Mapping[str, tuple[yaml.Node, yaml.Node]], what: str) -> Mapping[str, Given]:
         """Return the settings of a rule, section by section."""
-        found: dict[str, Given] = {}
+        settings: dict[str, Given] = {}
         for name, (key, node) in entries.items():
             if name in ALONE:
-                found[name] = self.given(name, key, node, what)
+                settings[name] = self.given(name, key, node, what)
             elif name in SECTIONS:
                 known = [each.rpartition(".")[2] for each in BY_KEY if each.startswith(f"{name}.")]
                 for last, (key_, node_) in self.entries(node, name).items():
                     if last not in known:
                         what_ = f"there is no setting '{shown(last)}' in {name}"
                         self.fail(key_, what_, hint_for(last, known))
-                    found[f"{name}.{last}"] = self.given(f"{name}.{last}", key_, node_, what)
+                    settings[f"{name}.{last}"] = self.given(f"{name}.{last}", key_, node_, what)
             else:
                 self.fail(key, f"there is no setting '{shown(name)}'", hint_for(name, (*SECTIONS, *ALONE)))
-        self.check(found)
-        return found
+        self.check(settings)
+        return settings
 
     def given(self, name: str, key: yaml.Node, node: yaml.Node, what: str) -> Given:
         """Return one setting, with the line of its key."""
@@ -174,31 +174,31 @@ class _Reader:
         text = written if isinstance(written, str) else ", ".join(written) or "none"
         return Given(value, shown(text), Source(what, self.file, _line(key)))
 
-    def check(self, found: Mapping[str, Given]) -> None:
-        """Refuse what cannot hold together within one rule."""
-        for wrong in contradictions({key: given.value for key, given in found.items()}):
-            said = wrong.said(lambda key: f"{key} {found[key].text}")
-            _fail(self.file, found[wrong.keys[0]].source.line or 1, said, wrong.hint)
+    def check(self, settings: Mapping[str, Given]) -> None:
+        """Refuse contradictory settings within one rule."""
+        for wrong in contradictions({key: given.value for key, given in settings.items()}):
+            message = wrong.message(lambda key: f"{key} {settings[key].text}")
+            _fail(self.file, settings[wrong.keys[0]].source.line or 1, message, wrong.hint)
 
     def entries(self, node: yaml.Node, what: str) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return the entries of a mapping by their keys; nothing at all is an empty one."""
+        """Return the entries of a mapping by their keys; an empty value is an empty mapping."""
         if self.empty(node):
             return {}
         if not isinstance(node, yaml.MappingNode) or node.tag != f"{_TAG}map":
             self.fail(node, f"{what} is {self.shape(node)}, not a mapping", "write `key: value` lines")
-        found: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        entries: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         for key, value in node.value:
             name = self.scalar(key, f"a key of {what}")
             if key.tag == f"{_TAG}merge":
                 self.fail(key, "'<<' is not read here", "set it in `defaults`, or in a rule for more tables")
-            if name in found:
-                first = _line(found[name][0])
+            if name in entries:
+                first = _line(entries[name][0])
                 self.fail(key, f"'{shown(name)}' is repeated, first on line {first}", "keep one")
-            found[name] = key, value
-        return found
+            entries[name] = key, value
+        return entries
 
     def items(self, node: yaml.Node, what: str) -> Sequence[yaml.Node]:
-        """Return the items of a list; nothing at all is an empty one."""
+        """Return the items of a list; an empty value is an empty list."""
         if self.empty(node):
             return ()
         if not isinstance(node, yaml.SequenceNode) or node.tag != f"{_TAG}seq":
@@ -206,7 +206,7 @@ class _Reader:
         return list(node.value)
 
     def scalar(self, node: yaml.Node, what: str) -> str:
-        """Return a single value as it is written."""
+        """Return a single value as text."""
         if self.empty(node):
             self.fail(node, f"{what} has no value", "write one, or remove the key")
         if not isinstance(node, yaml.ScalarNode) or node.tag not in _SCALARS:
@@ -220,18 +220,18 @@ class _Reader:
 
     @staticmethod
     def empty(node: yaml.Node) -> bool:
-        """Whether there is nothing: an empty value, `~` or `null`."""
+        """Whether the value is empty, `~` or `null`."""
         return isinstance(node, yaml.ScalarNode) and node.tag == _NULL
 
     @staticmethod
     def shape(node: yaml.Node) -> str:
-        """Say what a node is."""
+        """Return the kind of a node, for messages."""
         plain = node.tag in _SCALARS or node.tag in (f"{_TAG}map", f"{_TAG}seq", _NULL)
         return _SHAPES[type(node)] if plain else "a value with a tag"
 
 
 def _culprit(setting: Setting, node: yaml.Node) -> yaml.Node:
-    """Return the item of a list that cannot be read by itself, or else the whole."""
+    """Return the item of a list that cannot be parsed, or else the whole list."""
     items: Sequence[yaml.Node] = node.value if isinstance(node, yaml.SequenceNode) else ()
     for item in items if setting.many else ():
         try:
@@ -263,7 +263,7 @@ def _check_selectors(file: str, rules: Sequence[Rule]) -> None:
 
 
 def _check_complete(file: str, rules: Sequence[Rule]) -> None:
-    """Refuse what needs another setting that nothing in the file makes."""
+    """Refuse a setting that needs another one which the file does not make."""
     made = {key for rule in rules for key, given in rule.settings.items() if given.value != ()}
     for key, given in _settings(rules):
         line = given.source.line or 1

@@ -33,7 +33,7 @@ def queried_columns(files: Sequence[str], name: TableName, fields: Sequence[Fiel
     """Return the columns of a table that queries filter, join or group by, the most frequent first.
 
     *files* are patterns of paths: `.jsonl` has an object with a `query` or `sql` a line, any other file has
-    statements of SQL. What cannot be read or parsed is passed over, with a warning.
+    statements of SQL. What cannot be read or parsed is skipped, with a warning.
     """
     texts, broken = _texts(files)
     columns = _Columns(name, fields)
@@ -43,7 +43,7 @@ def queried_columns(files: Sequence[str], name: TableName, fields: Sequence[Fiel
         try:
             with _silent():
                 used = with_depth(partial(columns.used_by, text))
-        except Exception:  # noqa: BLE001  # a log of queries may hold anything at all
+        except Exception:  # noqa: BLE001  # a query log may contain any text
             unread += times
             continue
         counts.update(dict.fromkeys(used, times))
@@ -55,7 +55,7 @@ def queried_columns(files: Sequence[str], name: TableName, fields: Sequence[Fiel
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Keep sqlglot from printing what it does not know: that is no query, and may hold secrets."""
+    """Keep sqlglot from printing what it does not know: it is not a query, and may contain secrets."""
     logger, nothing = logging.getLogger("sqlglot"), _Nothing()
     logger.addFilter(nothing)
     try:
@@ -70,7 +70,7 @@ class _Nothing(logging.Filter):
 
 
 def _texts(patterns: Sequence[str]) -> tuple[Counter[str], int]:
-    """Return the statements of all files and how often each stands there, and how many lines have none."""
+    """Return the statements of all files with how often each occurs, and how many lines have none."""
     texts: Counter[str] = Counter()
     broken = 0
     for pattern in patterns:
@@ -111,7 +111,7 @@ def _statements(path: str) -> Iterator[str]:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Split at semicolons that end statements, so that a bad one does not take others with it."""
+    """Split at semicolons that end statements, so that a bad one does not affect others."""
     try:
         ends = [token.start for token in Spark().tokenize(text) if token.token_type is TokenType.SEMICOLON]
     except SqlglotError:
@@ -124,9 +124,9 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _parsed(text: str) -> exp.Expr | None:
-    """Parse a statement as Spark's, else as Trino's; nothing is left of a comment.
+    """Parse a statement as Spark's, else as Trino's; comments are dropped.
 
-    Where double quotes stand around a name it is Trino's at first sight: to Spark they would make a string.
+    If double quotes are around a name, Trino's is tried first: in Spark they would make a string.
     """
     last: SqlglotError | None = None
     for dialect in reversed(_DIALECTS) if _QUOTED_NAME.search(text) else _DIALECTS:
@@ -167,14 +167,14 @@ class _Columns:
         return used
 
     def is_this(self, node: exp.Expr) -> bool:
-        """Whether a table's name in a query is this one's, said in full or in part."""
+        """Whether a table's name in a query is this one's, in full or in part."""
         if not isinstance(node, exp.Table):
             return False
         parts = _lower([part.name for part in node.parts])
         return bool(parts) and self.full[-len(parts) :] == parts
 
     def resolve(self, parts: _Parts, sources: _Sources, select: exp.Expr | None) -> set[str]:
-        """Return the column of this table that a name in a query stands for, if it does."""
+        """Return the column of this table that a name in a query refers to, if any."""
         for end in range(len(parts) - 1, 0, -1):  # alias.column, namespace.table.column
             source = sources.get(parts[end - 1])
             if source is not None and (end == 1 or self._qualifies(source, parts[:end])):
@@ -207,7 +207,7 @@ class _Columns:
             self.walked.discard(step)
 
     def _projected(self, query: exp.Expr, parts: _Parts, sources: _Sources, *, stars: bool) -> set[str]:
-        """Follow a name through the results of a query to the column that it stands for."""
+        """Follow a name through the results of a query to the column that it refers to."""
         for result in query.selects if isinstance(query, exp.Query) else ():
             if result.is_star and stars:
                 for source in sources.values():
@@ -222,7 +222,7 @@ class _Columns:
 
 
 def _visible(scope: Scope) -> _Sources:
-    """Return what a SELECT reads, and behind it what those around a subquery read."""
+    """Return what a SELECT reads, followed by what the SELECTs around a subquery read."""
     sources = _folded(scope.sources)
     while scope.is_subquery and scope.parent is not None:
         scope = scope.parent
@@ -272,7 +272,7 @@ def _columns_in(clause: exp.Expr | None) -> Iterator[_Parts]:
 
 
 def _named(node: exp.Expr) -> _Parts:
-    """Return the parts of a column's name; a longer one is a column with dots behind it."""
+    """Return the parts of a column's name; a longer one is a column followed by dots."""
     column = node if isinstance(node, exp.Column) else node.find(exp.Column)
     parts = [part.name for part in column.parts] if isinstance(column, exp.Column) else []
     dot = column.parent if column is not None else None

@@ -47,12 +47,12 @@ class Setting:
     read: Callable[[str], Any]  # of one text, or of one entry of a list
     show: Callable[[Any], str] = str
     many: bool = False
-    words: Mapping[str, Any] = field(default_factory=dict)  # that stand for a whole value
+    words: Mapping[str, Any] = field(default_factory=dict)  # that replace a whole value
     some: bool = False  # whether a list must not be empty
 
     @property
     def section(self) -> str:
-        """The section in which it stands, or nothing if it stands alone."""
+        """Its section, or empty if it is in none."""
         return self.key.rpartition(".")[0]
 
     @property
@@ -77,7 +77,7 @@ class Setting:
         for number, text in enumerate(written):
             if text in self.words:
                 raise UsageError(
-                    f"'{text}' stands alone, not in a list", hint=f"write {text} without brackets"
+                    f"'{text}' must be the only value, not in a list", hint=f"write {text} without brackets"
                 )
             if values[number] in values[:number]:
                 raise UsageError(f"'{shown(text)}' is named twice", hint="name it once")
@@ -94,14 +94,14 @@ class Setting:
 
     def of(self, policy: Policy) -> Any:
         """Return the value that a policy has."""
-        found: Any = policy
+        value: Any = policy
         for name in self.path:
-            found = getattr(found, name)
-        return found
+            value = getattr(value, name)
+        return value
 
 
 def shown(text: str, most: int = 60) -> str:
-    """Return what was written as one line of a message: not all of it if it is long, no password in a URL."""
+    """Return a text as one line for messages: shortened if long, and without passwords in URLs."""
     text = redact(" ".join(text.split()))
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -124,7 +124,7 @@ def parse_size(text: str) -> int:
 
 
 def show_size(value: int) -> str:
-    """Say a size in the largest unit that holds it whole.
+    """Format a size in the largest unit that divides it.
 
     >>> show_size(128_000_000), show_size(536_870_912), show_size(1001)
     ('128MB', '512MiB', '1001')
@@ -139,7 +139,7 @@ def show_size(value: int) -> str:
 def _whole(least: int | None = None) -> Callable[[str], int]:
     def read(text: str) -> int:
         if _WHOLE.fullmatch(text) is None:
-            raise UsageError(f"'{shown(text)}' is not a whole number", hint="write digits alone, such as 20")
+            raise UsageError(f"'{shown(text)}' is not a whole number", hint="write digits only, such as 20")
         if least is not None and int(text) < least:
             raise UsageError(f"'{text}' is below {least}", hint=f"{least} is the least")
         return int(text)
@@ -245,6 +245,7 @@ SETTINGS = (
     Setting("orphans.max-share", _number(0, 1, above=True), "{:g}".format),
     Setting("orphans.trash", trash_folder, shown_location, words={"none": None}),
     Setting("orphans.trash-keep", parse_duration, show_duration),
+    Setting("orphans.outside", _yes_no, lambda value: str(value).lower()),
     Setting("statistics-files.older-than", parse_duration, show_duration, words=_NEVER),
     Setting("quiet-hours", parse_quiet_hours, show_quiet_hours, many=True, words=_NONE),
     Setting("limits.bytes", parse_size, show_size, words={"none": None}),
@@ -256,7 +257,7 @@ ALONE: tuple[str, ...] = tuple(each.key for each in SETTINGS if not each.section
 
 
 def hint_for(key: str, known: Iterable[str]) -> str:
-    """Return what to do about a key that is not known, *known* being those that could stand there."""
+    """Return what to do about a key that is not known, *known* being those that are valid there."""
     if _SECRET.search(key):
         return "secrets do not belong in this file; use the environment"
     known = list(known)
@@ -269,9 +270,9 @@ def hint_for(key: str, known: Iterable[str]) -> str:
 
 
 def policy_from(values: Mapping[str, Any]) -> Policy:
-    """Return the policy that *values* make, by key; what they do not hold is as it is by default.
+    """Return the policy that *values* make, by key; others have their defaults.
 
-    What another setting makes void is left out: files of queries where columns are not taken from them,
+    Settings overridden by another are left out: files of queries where columns are not taken from them,
     and columns to sort by where nothing is sorted.
     """
     values = {setting.key: setting.of(DEFAULT) for setting in SETTINGS} | dict(values)
@@ -283,27 +284,27 @@ def policy_from(values: Mapping[str, Any]) -> Policy:
         values["compaction.columns"] = ()
     top: dict[str, Any] = {}
     for section in SECTIONS:
-        mine = {each.path[1]: values[each.key] for each in SETTINGS if each.section == section}
+        in_section = {each.path[1]: values[each.key] for each in SETTINGS if each.section == section}
         name = section.replace("-", "_")
-        top[name] = replace(getattr(DEFAULT, name), **mine)
+        top[name] = replace(getattr(DEFAULT, name), **in_section)
     return replace(DEFAULT, **top, **{BY_KEY[key].path[0]: values[key] for key in ALONE})
 
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Settings that cannot hold together: a text with places for them, and the keys that go there."""
+    """Contradictory settings: a text with placeholders, and the keys that fill them."""
 
     text: str
     keys: tuple[str, ...]
     hint: str
 
-    def said(self, show: Callable[[str], str]) -> str:
+    def message(self, show: Callable[[str], str]) -> str:
         """Return the text, each key as *show* shows it."""
         return self.text.format(*map(show, self.keys))
 
 
 def contradictions(values: Mapping[str, Any]) -> Iterator[Contradiction]:
-    """Find what cannot hold together among values of which both sides are there."""
+    """Find contradictions among values where both sides are set."""
     small, target = values.get("compaction.small-size"), values.get("compaction.target-size")
     if small is not None and target is not None and small >= target:
         keys = ("compaction.small-size", "compaction.target-size")

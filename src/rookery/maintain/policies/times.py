@@ -12,7 +12,7 @@ from cronsim import CronSim, CronSimError
 
 from rookery.model import UsageError
 
-LONGEST = timedelta(days=36_500)  # in either direction: what lies further off is a slip of the pen
+LONGEST = timedelta(days=36_500)  # in either direction; anything longer is taken for a mistake
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _DURATION = re.compile(r"(-?[0-9]{1,12})([smhdw])")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -42,9 +42,9 @@ class QuietHours:
     zone: str = "UTC"
 
     def covers(self, now: float) -> bool:
-        """Whether a clock on the wall there shows a time within the span; its end lies outside.
+        """Whether the local time there is within the span; its end is excluded.
 
-        By the clock, an hour that summer time repeats is quiet twice, and one that it leaves out never comes.
+        By local time, an hour that summer time repeats is quiet twice, and one that it skips never occurs.
         """
         local = datetime.fromtimestamp(now, ZoneInfo(self.zone))
         clock, today = local.time(), local.weekday() in self.days
@@ -71,7 +71,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def show_duration(value: timedelta) -> str:
-    """Say a duration in the largest unit up to days that holds it whole.
+    """Format a duration in the largest unit up to days that divides it.
 
     >>> show_duration(timedelta(days=14)), show_duration(timedelta(hours=36)), show_duration(timedelta(0))
     ('14d', '36h', '0d')
@@ -109,13 +109,13 @@ def _cron(text: str) -> Cron:
     except CronSimError as error:
         what = str(error)
         raise UsageError(f"'{text}' is not a schedule: {what[:1].lower()}{what[1:]}", hint=hint) from None
-    except (AssertionError, TypeError, ValueError):  # what cronsim says of odd steps, such as 1L/2
+    except (AssertionError, TypeError, ValueError):  # raised by cronsim for odd steps, such as 1L/2
         raise UsageError(f"'{text}' is not a schedule", hint=hint) from None
     return Cron(fields)
 
 
 def show_schedule(value: Schedule) -> str:
-    """Say a schedule as it is written."""
+    """Format a schedule as it is written."""
     return value.text if isinstance(value, Cron) else show_duration(value)
 
 
@@ -135,7 +135,7 @@ def is_due(schedule: Schedule, last: float | None, now: float) -> bool:
 
 
 def parse_quiet_hours(text: str) -> QuietHours:
-    """Read a span of the day, with days of the week before it and a time zone behind it if need be.
+    """Read a span of the day, optionally with days of the week before it and a time zone after it.
 
     >>> parse_quiet_hours("22:00-06:00").end
     datetime.time(6, 0)
@@ -159,7 +159,7 @@ def parse_quiet_hours(text: str) -> QuietHours:
 
 
 def show_quiet_hours(value: QuietHours) -> str:
-    """Say quiet hours as they are written; days that are no single run of the week by their first and last.
+    """Format quiet hours as they are written; days that are not consecutive by their first and last.
 
     >>> show_quiet_hours(parse_quiet_hours("Sat-Mon 00:00-24:00 Europe/Berlin"))
     'Sat-Mon 00:00-24:00 Europe/Berlin'

@@ -1,1 +1,1 @@
-"""Runs: recorded, leased, watched, measured and told of."""
+"""Runs: history, leases, the watch loop, metrics and alerts."""

@@ -1,4 +1,4 @@
-"""Telling a webhook of tables in trouble; what goes wrong with that never reaches the run."""
+"""Alerts to a webhook about tables that failed; errors in sending never reach the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VARIABLE = "ROOKERY_WEBHOOK"
 ATTEMPTS = 4
 _TIMEOUT = 10.0
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 60.0  # seconds
-REPEAT = 6 * 3600.0  # seconds until what has not changed is told again
+REPEAT = 6 * 3600.0  # seconds until an unchanged alert is repeated
 _TRY_AGAIN = (408, 425, 429)  # and all of 500
 
 
@@ -41,7 +41,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address that takes alerts as JSON. It is a secret: only its host is ever shown."""
+    """An address that receives alerts as JSON. It is a secret: only its host is shown."""
 
     url: str = field(repr=False)
     wait: Callable[[float], object] = time.sleep
@@ -63,7 +63,7 @@ class Webhook:
         return urlsplit(self.url).hostname or ""
 
     def send(self, alert: Alert) -> bool:
-        """Send an alert, trying again for a while; return whether it was taken."""
+        """Send an alert, with retries; return whether it was accepted."""
         body = msgspec.json.encode(_clean(alert))
         trouble: str | None = None
         waits = pauses(_FIRST_WAIT, _LONGEST_WAIT, jitter=False)
@@ -75,11 +75,11 @@ class Webhook:
                 return True
             if not again:
                 break
-        log.warning("the webhook at %s did not take an alert: %s", self.host, trouble)
+        log.warning("the webhook at %s did not accept an alert: %s", self.host, trouble)
         return False
 
     def _post(self, body: bytes) -> tuple[str | None, bool]:
-        """What went wrong, if anything, and whether another attempt may mend it."""
+        """What went wrong, if anything, and whether a retry may help."""
         headers = {"Content-Type": "application/json", "User-Agent": "rookery"}
         try:
             request = urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310
@@ -91,12 +91,12 @@ class Webhook:
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             return type(reason).__name__, True
-        except Exception as error:  # noqa: BLE001  # an alert must not end the run that it tells of
+        except Exception as error:  # noqa: BLE001  # an alert must not end the run that it reports
             return type(error).__name__, False
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A webhook that moved must be set anew: the alert would be sent on as a GET, without its body."""
+    """Redirects are refused: the alert would be sent on as a GET, without its body."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -111,30 +111,30 @@ def _clean(alert: Alert) -> Alert:
 
 
 class Alerts:
-    """Decides what is told: trouble that is new, has another outcome, or has lasted for long."""
+    """Decides what is sent: alerts that are new, have another outcome, or were last sent long ago."""
 
     def __init__(self, webhook: Webhook | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._webhook = webhook
         self._clock = clock
-        self._told: dict[str, tuple[str, float]] = {}
+        self._sent: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
 
     def trouble(self, alert: Alert) -> bool:
-        """Tell of a table in trouble, unless it was told lately; return whether it was."""
+        """Send an alert, unless the same was sent lately; return whether it was sent."""
         if self._webhook is None:
             return False
         now = self._clock()
         with self._lock:
-            outcome, when = self._told.get(alert.table, ("", -REPEAT))
+            outcome, when = self._sent.get(alert.table, ("", -REPEAT))
             if outcome == alert.outcome and now - when < REPEAT:
                 return False
         if not self._webhook.send(alert):
             return False  # and tried again with the next evaluation
         with self._lock:
-            self._told[alert.table] = (alert.outcome, now)
+            self._sent[alert.table] = (alert.outcome, now)
         return True
 
     def well(self, table: str) -> None:
-        """Forget what was told of a table: its next trouble is new."""
+        """Forget the alerts of a table: its next one is new."""
         with self._lock:
-            self._told.pop(table, None)
+            self._sent.pop(table, None)

@@ -1,4 +1,4 @@
-"""Waiting for a catalog that does not answer, with growing pauses, and not for ever."""
+"""Retries while a catalog does not answer, with growing pauses, up to a limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 1.0, 15.0  # seconds between attempts
 
 
 class CatalogRetry:
-    """Calls again while the catalog does not answer; all that share it give up at the same time."""
+    """Retries calls while the catalog does not answer; all that share it stop at the same time."""
 
     def __init__(
         self,
@@ -36,11 +36,11 @@ class CatalogRetry:
         self._outage: float | None = None  # when it is given up
 
     def __call__(self, call: Callable[[], T]) -> T:
-        """Return what a call does, once the catalog answers."""
+        """Return what a call returns, once the catalog answers."""
         waits, again = pauses(_FIRST_WAIT, _LONGEST_WAIT, jitter=False), True
         while True:
             try:
-                found = call()
+                result = call()
             except CatalogError as error:
                 if self._stopping():
                     raise
@@ -56,7 +56,7 @@ class CatalogRetry:
                 again = True
             else:
                 self.renew()
-                return found
+                return result
 
     def renew(self) -> None:
         """Begin with the whole time again at the next outage."""
@@ -64,7 +64,7 @@ class CatalogRetry:
             self._outage = None
 
     def _left(self) -> float:
-        """How long the catalog is still waited for; the first that asks begins the time."""
+        """How long the catalog is still waited for; the first call starts the time."""
         now = self._timer()
         with self._lock:
             if self._outage is None:

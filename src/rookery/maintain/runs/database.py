@@ -1,4 +1,4 @@
-"""Opening the databases that hold history and leases, and saying plainly when they fail."""
+"""Opening the databases that hold history and leases, with clear errors when they fail."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class DatabaseError(CatalogError):
 
 
 def history_url(given: str | None = None) -> str:
-    """Where history is kept: as said, else `$ROOKERY_HISTORY`, else SQLite in Rookery's home."""
+    """Where history is kept: as given, else `$ROOKERY_HISTORY`, else SQLite in Rookery's home."""
     return given or os.environ.get(HISTORY_VARIABLE) or f"sqlite:///{home() / 'history.db'}"
 
 
 def open_engine(url: str, *, own: bool = True) -> Engine:
-    """Return an engine for a URL; *own* is false for a database that is another's, such as a catalog's."""
+    """Return an engine for a URL; *own* is false for a database of others, such as a catalog's."""
     parsed = _parsed(url)
     arguments: dict[str, Any] = {}
     sqlite = parsed.get_backend_name() == "sqlite"
     if sqlite:
         arguments["timeout"] = _timeout(parsed)
-        if own:  # another's that is away must not seem to be there, and empty
+        if own:  # a missing database of another owner must not be created empty
             _make_folder(parsed)
     try:
         engine = create_engine(parsed, connect_args=arguments, pool_pre_ping=not sqlite, hide_parameters=True)
@@ -63,7 +63,7 @@ def _timeout(url: URL) -> float:
 def _parsed(url: str) -> URL:
     try:
         return make_url(url)
-    except (ArgumentError, ValueError) as error:  # it quotes what it was given, which may be a password
+    except (ArgumentError, ValueError) as error:  # it quotes its input, which may contain a password
         raise UsageError(
             "the address of the history database is not a database URL",
             hint="use sqlite:////path/history.db or postgresql+driver://user@host/database",
@@ -72,18 +72,18 @@ def _parsed(url: str) -> URL:
 
 def _make_folder(url: URL) -> None:
     if url.database and url.database != ":memory:" and not url.database.startswith("file:"):
-        with suppress(OSError):  # opening the file says it better
+        with suppress(OSError):  # opening the file gives a better error
             Path(url.database).parent.mkdir(parents=True, exist_ok=True)
 
 
 def _write_ahead(connection: Any, _: object) -> None:
-    """Let readers read while one writes; a file that cannot be written is still good for reading."""
+    """Let readers read while one writes; a file that cannot be written can still be read."""
     with suppress(Exception):
         connection.execute("PRAGMA journal_mode=WAL").close()
 
 
 def make_tables(engine: Engine, metadata: MetaData) -> None:
-    """Make the tables that are missing; of two that do so at once, both succeed."""
+    """Make the tables that are missing; if two processes do so at once, both succeed."""
     with translate_db_errors(engine):
         if not _missing(engine, metadata):
             return
@@ -100,7 +100,7 @@ def _missing(engine: Engine, metadata: MetaData) -> bool:
 
 @contextmanager
 def translate_db_errors(engine: Engine) -> Iterator[None]:
-    """Say in one line, with no password, what a database complains of."""
+    """Return a database's error as one line, without passwords."""
     try:
         yield
     except SQLAlchemyError as error:

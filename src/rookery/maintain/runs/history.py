@@ -1,4 +1,4 @@
-"""The record of every run: what set it off, what each step did, and how it ended."""
+"""The record of every run: its cause, what each step did, and how it ended."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Tally:
 
 
 def tally(records: Iterable[RunRecord]) -> Tally:
-    """Count what records tell; runs that have not ended are left out."""
+    """Count runs and steps in records; runs that have not ended are left out."""
     runs: dict[tuple[str, str], int] = defaultdict(int)
     seconds: dict[tuple[str, str], float] = defaultdict(float)
     sizes: dict[tuple[str, str], int] = defaultdict(int)
@@ -139,7 +139,7 @@ class History:
         return int(made[0])
 
     def step(self, run: int, report: StepReport) -> None:
-        """Record what became of a step."""
+        """Record the result of a step."""
         last = select(func.coalesce(func.max(STEPS.c.number), 0)).where(STEPS.c.run_id == run)
         row = {
             "run_id": run,
@@ -167,9 +167,9 @@ class History:
             connection.execute(ended)
 
     def close_interrupted(self, table: str | None = None) -> int:
-        """Mark as interrupted the runs whose process is gone, and return how many.
+        """Mark as interrupted the runs whose process has ended, and return how many.
 
-        With *table*, all of that table that have not ended: whoever says so holds its lease, so none runs.
+        With *table*, all of that table that have not ended: the caller holds its lease, so none is running.
         """
         query = select(RUNS).where(RUNS.c.outcome.is_(None))
         if table is not None:
@@ -188,15 +188,15 @@ class History:
     def runs(self, pattern: str | None = None, limit: int | None = None) -> list[RunRecord]:
         """Return the runs of the tables that a pattern names, newest first."""
         query = select(RUNS).order_by(RUNS.c.id.desc())
-        found: list[Row[Any]] = []
+        rows_found: list[Row[Any]] = []
         with translate_db_errors(self.engine), self.engine.connect() as connection:
             for row in connection.execution_options(yield_per=_AT_A_TIME).execute(query):
-                if limit is not None and len(found) >= limit:
+                if limit is not None and len(rows_found) >= limit:
                     break
                 if pattern is None or matches(row.table_name, pattern):
-                    found.append(row)
-        steps = self._steps([row.id for row in found])
-        return [_record(row, steps.get(row.id, ())) for row in found]
+                    rows_found.append(row)
+        steps = self._steps([row.id for row in rows_found])
+        return [_record(row, steps.get(row.id, ())) for row in rows_found]
 
     def _steps(self, runs: Sequence[int]) -> dict[int, tuple[StepReport, ...]]:
         steps: dict[int, list[StepReport]] = defaultdict(list)
@@ -245,12 +245,12 @@ class History:
         )
 
     def close(self) -> None:
-        """Let the database go."""
+        """Close the database."""
         self.engine.dispose()
 
 
 def matches(table: str, pattern: str) -> bool:
-    """Whether a table, by its full name, is meant by a name or a glob, with or without the catalog.
+    """Whether a table, by its full name, matches a name or a glob, with or without the catalog.
 
     >>> matches("lake.db.orders", "db.*"), matches("lake.db.orders", "lake.db.orders"), matches("a.b.c", "c")
     (True, True, False)

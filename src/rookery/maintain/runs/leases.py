@@ -1,4 +1,4 @@
-"""One run per table at a time, on however many machines: leases in a database, with expiry."""
+"""One run per table at a time, across machines: leases in a database, with expiry."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LEASES = Table(
 )
 TTL = 60.0
 _BEATS = 3  # renewals in the life of a lease
-# Machines differ in what time it is; those that share a server ask it.
+# Clocks of machines differ; those that share a server use its clock.
 _SERVER_CLOCKS = {
     "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
     "mysql": "SELECT unix_timestamp(now(6))",
@@ -63,7 +63,7 @@ class LeaseTakenError(RookeryError):
 
 @dataclass(frozen=True, slots=True)
 class Leases:
-    """The leases of a database. A *clock*, in seconds, stands in for the server's and this machine's."""
+    """The leases of a database. A *clock*, in seconds, replaces the server's and this machine's."""
 
     engine: Engine
     ttl: float = TTL
@@ -87,20 +87,20 @@ class Leases:
             lease.release()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.engine.dispose()
 
     def acquire(self, key: str) -> Lease:
-        """Take the lease of a table: one that is free, has expired, or whose process on this machine is gone.
+        """Take the lease of a table: one free, expired, or whose process on this machine has ended.
 
-        Each statement changes a row only if it still is as it was seen, so of many that try one succeeds.
+        Each statement changes a row only if it is still as it was read, so of many attempts one succeeds.
         """
         make_tables(self.engine, METADATA)
         local = self.local()
         held = self.row(key)
         now = self.now()
         holder = uuid.uuid4().hex
-        mine = {
+        lease_row = {
             "holder": holder,
             "host": machine(),
             "pid": os.getpid(),
@@ -109,14 +109,14 @@ class Leases:
         }
         gone = held.holder if held is not None and is_gone(held.host, held.pid) else ""
         free = or_(LEASES.c.expires <= now, LEASES.c.holder == gone)
-        if not self._changes(update(LEASES).where(LEASES.c.table_key == key, free).values(mine)):
-            self._insert(key, mine)
+        if not self._changes(update(LEASES).where(LEASES.c.table_key == key, free).values(lease_row)):
+            self._insert(key, lease_row)
         return Lease(self, key, holder, local + self.ttl)
 
-    def _insert(self, key: str, mine: dict[str, Any]) -> None:
+    def _insert(self, key: str, values: dict[str, Any]) -> None:
         try:
             with translate_db_errors(self.engine), self.engine.begin() as connection:
-                connection.execute(insert(LEASES).values(table_key=key, **mine))
+                connection.execute(insert(LEASES).values(table_key=key, **values))
         except DatabaseError as error:
             if not isinstance(error.__cause__, IntegrityError):
                 raise
@@ -129,13 +129,13 @@ class Leases:
 
     def renew(self, lease: Lease) -> bool:
         """Put off the end of a lease; false if another has it."""
-        mine = LEASES.c.table_key == lease.key, LEASES.c.holder == lease.holder
-        return self._changes(update(LEASES).where(*mine).values(expires=self.now() + self.ttl))
+        is_own = LEASES.c.table_key == lease.key, LEASES.c.holder == lease.holder
+        return self._changes(update(LEASES).where(*is_own).values(expires=self.now() + self.ttl))
 
     def give_back(self, lease: Lease) -> bool:
         """Free a lease; false if another has it by now."""
-        mine = LEASES.c.table_key == lease.key, LEASES.c.holder == lease.holder
-        return self._changes(delete(LEASES).where(*mine))
+        is_own = LEASES.c.table_key == lease.key, LEASES.c.holder == lease.holder
+        return self._changes(delete(LEASES).where(*is_own))
 
     def _changes(self, statement: Any) -> bool:
         with translate_db_errors(self.engine), self.engine.begin() as connection:
@@ -145,19 +145,19 @@ class Leases:
         """The time that all holders share: the server's, or this machine's for a database in a file."""
         if self.clock is not None:
             return self.clock()
-        asked = _SERVER_CLOCKS.get(self.engine.dialect.name)
-        if asked is None:
+        query = _SERVER_CLOCKS.get(self.engine.dialect.name)
+        if query is None:
             return time.time()
         with translate_db_errors(self.engine), self.engine.connect() as connection:
-            return float(connection.execute(text(asked)).scalar_one())
+            return float(connection.execute(text(query)).scalar_one())
 
     def local(self) -> float:
-        """A time that needs no database and is never set back."""
+        """A monotonic time that needs no database."""
         return self.clock() if self.clock is not None else time.monotonic()
 
 
 class Lease:
-    """A lease that is held. Once it is lost it stays so, and what it guarded must stop."""
+    """A lease that is held. Once lost it stays lost, and the work that it guarded must stop."""
 
     def __init__(self, leases: Leases, key: str, holder: str, until: float) -> None:
         self._leases = leases
@@ -168,13 +168,13 @@ class Lease:
 
     @property
     def lost(self) -> bool:
-        """Whether another has taken it, or may have since it could not be renewed in time."""
+        """Whether another process has taken it, or may have, as it could not be renewed in time."""
         if not self._lost and self._leases.local() >= self._until:
             self._lost = True
         return self._lost
 
     def beat(self) -> None:
-        """Renew it once; what fails is tried again with the next beat."""
+        """Renew it once; after a failure the next beat tries again."""
         if self.lost:
             return
         local = self._leases.local()

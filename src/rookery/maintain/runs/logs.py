@@ -27,16 +27,16 @@ class LogFormat(StrEnum):
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record as one JSON object: time, level, message, and what is said of table, step and run."""
+    """Writes a record as one JSON object: time, level, message, and fields about table, step and run."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        said: dict[str, object] = {
+        fields: dict[str, object] = {
             "time": _time(record).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "message": one_line(record.getMessage()),
         }
-        return msgspec.json.encode(said | _said(record) | _trouble(record)).decode()
+        return msgspec.json.encode(fields | _extra_fields(record) | _trouble(record)).decode()
 
 
 class TextLines(logging.Formatter):
@@ -56,9 +56,9 @@ def _time(record: logging.LogRecord) -> datetime:
     return datetime.fromtimestamp(record.created, UTC)
 
 
-def _said(record: logging.LogRecord) -> dict[str, object]:
-    found = {name: getattr(record, name) for name in _FIELDS if getattr(record, name, None) is not None}
-    return {name: _plain(value) for name, value in found.items()}
+def _extra_fields(record: logging.LogRecord) -> dict[str, object]:
+    given = {name: getattr(record, name) for name in _FIELDS if getattr(record, name, None) is not None}
+    return {name: _plain(value) for name, value in given.items()}
 
 
 def _plain(value: object) -> object:
@@ -79,7 +79,7 @@ def _trouble(record: logging.LogRecord) -> dict[str, object]:
 
 @contextmanager
 def logging_to(stream: TextIO | None, form: LogFormat, level: int = logging.INFO) -> Iterator[None]:
-    """Send the logs of Rookery to a stream, standard error by default, in place of wherever they went."""
+    """Send the logs of Rookery to a stream, standard error by default, in place of earlier handlers."""
     log = logging.getLogger(ROOT)
     before = log.handlers[:], log.level, log.propagate
     with _own(stream or sys.stderr) as target:
@@ -96,7 +96,7 @@ def logging_to(stream: TextIO | None, form: LogFormat, level: int = logging.INFO
 
 @contextmanager
 def _own(stream: TextIO) -> Iterator[TextIO]:
-    """A stream of our own onto the same file: Spark's start takes standard error away for a while."""
+    """A second stream to the same file: Spark's start redirects standard error for some time."""
     try:
         number = os.dup(stream.fileno())
     except (OSError, ValueError):  # it is no file

@@ -1,4 +1,4 @@
-"""What is known of tables and runs, as Prometheus takes it: as text, and over HTTP."""
+"""Metrics of tables and runs for Prometheus: as text, and over HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOOPBACK = "127.0.0.1"
 _TABLE = ("catalog", "namespace", "table")
 _EDGES = (0.2, 0.4, 0.6, 0.8)  # of health; a bucket begins at its lower edge
 _BUCKETS = ("0-0.2", "0.2-0.4", "0.4-0.6", "0.6-0.8", "0.8-1")
-_PATIENCE = 10.0  # seconds for a request to be said
+_REQUEST_TIMEOUT = 10.0  # seconds for a request to be received
 
 
 def render(
@@ -39,7 +39,7 @@ def render(
 
 
 class _Tables(Collector):
-    """Gives each metric with all its samples; no label ever holds a snapshot's id."""
+    """Gives each metric with all its samples; no label contains a snapshot's id."""
 
     def __init__(self, statuses: Sequence[TableStatus], runs: Tally, unreadable: Sequence[str]) -> None:
         self._statuses = statuses
@@ -47,7 +47,7 @@ class _Tables(Collector):
         self._unreadable = unreadable
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: the names need no check against others."""
+        """Nothing: the names need not be compared with others."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -65,12 +65,12 @@ def _labels(table: str) -> list[str]:
 
 
 def _unreadable(tables: Sequence[str]) -> Metric:
-    found = GaugeMetricFamily(
+    family = GaugeMetricFamily(
         "rookery_table_unreadable", "1 for a table whose status cannot be read.", labels=_TABLE
     )
     for table in tables:
-        found.add_metric(_labels(table), 1)
-    return found
+        family.add_metric(_labels(table), 1)
+    return family
 
 
 def _one_number_each(statuses: Sequence[TableStatus]) -> Iterator[Metric]:
@@ -220,10 +220,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version = "rookery"
     sys_version = ""
-    timeout = _PATIENCE
+    timeout = _REQUEST_TIMEOUT
 
     def do_GET(self) -> None:
-        """Answer one of the two paths."""
+        """Respond to one of the two paths."""
         path = self.path.partition("?")[0]
         if path == "/metrics":
             self._answer(200, CONTENT_TYPE_LATEST, self.server.text())

@@ -1,4 +1,4 @@
-"""Which machine and process this is, and whether another one is still there."""
+"""Which machine and process this is, and whether another one is still running."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-_CLOCK_MARGIN = 5.0  # seconds that a machine's clock may be set back without a living process being missed
+# Seconds that a machine's clock may be set back without a running process being taken for ended.
+_CLOCK_MARGIN = 5.0
 _ENDED = "ZX"  # states of a process that is only waited for by its parent
 
 
 @cache
 def machine() -> str:
-    """This machine's name, with a mark that tells apart what has the same name.
+    """This machine's name, with a mark that distinguishes machines of the same name.
 
     The mark is of the boot and of the process namespace: a process number means the same only where both are.
     """
@@ -33,9 +34,9 @@ def _marks() -> list[str]:
 
 
 def is_gone(host: str, pid: int, since: float | None = None) -> bool:
-    """Whether a process is known to be gone; one on another machine is not.
+    """Whether a process is known to have ended; of one on another machine this is not known.
 
-    With *since*, a moment by this machine's clock at which it ran, a number that was given anew is seen too.
+    With *since*, a time by this machine's clock at which it ran, a reused process number is detected.
     """
     if host != machine():
         return False
@@ -44,7 +45,7 @@ def is_gone(host: str, pid: int, since: float | None = None) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        return False  # it is somebody else's
+        return False  # it belongs to another user
     if (fields := _fields_of(pid)) and fields[0] in _ENDED:
         return True
     start = _start_of(fields)
@@ -52,7 +53,7 @@ def is_gone(host: str, pid: int, since: float | None = None) -> bool:
 
 
 def _fields_of(pid: int) -> list[str]:
-    """What the system tells of a process: its state first; nothing, where it does not tell."""
+    """What the system states of a process: its state first; nothing, where it does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -60,7 +61,7 @@ def _fields_of(pid: int) -> list[str]:
 
 
 def _start_of(fields: Sequence[str]) -> float | None:
-    """When a process began, in seconds since 1970, where the system tells."""
+    """When a process began, in seconds since 1970, where the system states it."""
     try:
         lines = Path("/proc/stat").read_text().splitlines()
         booted = next(float(line.split()[1]) for line in lines if line.startswith("btime "))

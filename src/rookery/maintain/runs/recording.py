@@ -11,12 +11,12 @@ from rookery.model import RookeryError
 
 log = logging.getLogger(__name__)
 
-WHOLE = "run"  # stands in for a step where the run itself failed
+WHOLE = "run"  # in place of a step where the run itself failed
 Record = Callable[[StepReport], None]
 
 
 def recorded(history: History, table: str, cause: str, work: Callable[[Record], TableRun]) -> TableRun:
-    """Do the work of a run, recording each step as it ends; the caller holds the table's lease.
+    """Execute a run, recording each step as it ends; the caller holds the table's lease.
 
     A history that cannot be written stops a run from beginning, but not one that has begun.
     """
@@ -50,7 +50,7 @@ def _log_step(table: str, run: int, report: StepReport) -> None:
     level = logging.WARNING if report.outcome is Outcome.FAILED else logging.INFO
     if report.outcome is Outcome.NOT_NEEDED:
         level = logging.DEBUG
-    said = report.error if report.error is not None else report.why
+    message = report.error if report.error is not None else report.why
     facts = {
         "table": table,
         "run": run,
@@ -61,4 +61,4 @@ def _log_step(table: str, run: int, report: StepReport) -> None:
         "bytes": report.bytes,
         "error": report.error,
     }
-    log.log(level, "%s: %s %s: %s", table, report.step, report.outcome.value, said, extra=facts)
+    log.log(level, "%s: %s %s: %s", table, report.step, report.outcome.value, message, extra=facts)

@@ -1,4 +1,4 @@
-"""Watching tables: which are due, several at once, each by one run at a time, until told to stop."""
+"""Watching tables: which are due, several at once, each by one run at a time, until stopped."""
 
 from __future__ import annotations
 
@@ -19,35 +19,31 @@ from rookery.maintain.policies.times import is_due, show_duration, show_schedule
 from rookery.maintain.runs.alerts import Alert, Alerts
 from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
 from rookery.maintain.runs.history import History
-from rookery.maintain.runs.leases import Lease, Leases, LeaseTakenError
-from rookery.maintain.runs.recording import Record, recorded
+from rookery.maintain.runs.leases import Leases, LeaseTakenError
+from rookery.maintain.runs.table_runner import TableRunner, Tables, Wanted
 from rookery.maintain.status import TableStatus
 from rookery.maintain.steps.orphans import NAME as ORPHANS
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.step import Outcome, TableRun
-from rookery.model import RookeryError, TableName
-from rookery.tables.iceberg.java_errors import as_rookery
+from rookery.model import MissingTableError, RookeryError, TableName
+from rookery.tables.java_errors import as_rookery
 
 log = logging.getLogger(__name__)
 
 INTERVAL = 300.0  # seconds
 JOBS = 2
-_LONGEST_REST = 6 * 3600.0  # seconds that a table is left alone if runs do nothing for it
-
-
-class TableGoneError(RookeryError):
-    """A table no longer exists."""
+_LONGEST_REST = 6 * 3600.0  # seconds without runs for a table that runs did not improve
 
 
 class Verdict(StrEnum):
-    """What became of a table that was looked at."""
+    """The result of evaluating a table."""
 
     WITHIN = "within policy"
     DONE = "maintained"
     BELOW = "below policy"  # after its run
     FAILED = "failed"
     QUIET = "quiet hours"
-    RESTING = "resting"  # runs did nothing for it lately
+    RESTING = "resting"  # recent runs did not improve it
     TAKEN = "taken"  # by another watcher
     STOPPED = "stopped"
     GONE = "gone"
@@ -58,7 +54,7 @@ _TROUBLE = (Verdict.FAILED, Verdict.BELOW)
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A table as it was found: what it is leased by, what is wanted of it, and how it stands."""
+    """A table as it was loaded: the key of its lease, its policy and its status."""
 
     name: TableName
     key: str
@@ -68,7 +64,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class TableResult:
-    """What became of one table."""
+    """The result for one table."""
 
     table: str
     verdict: Verdict
@@ -78,11 +74,11 @@ class TableResult:
     seconds: float = 0.0
 
 
-class Site(Protocol):
-    """What a watcher asks of a lake, from threads; calls raise `TableGoneError` and `CatalogError`."""
+class Site(Tables, Protocol):
+    """What a watcher calls on a lake, from threads; calls raise `MissingTableError` and `CatalogError`."""
 
     def prepare(self) -> None:
-        """Read what may have changed since the last evaluation, such as policies."""
+        """Reload what may have changed since the last evaluation, such as policies."""
 
     def find(self) -> Sequence[TableName]:
         """Return the tables to watch."""
@@ -92,9 +88,6 @@ class Site(Protocol):
 
     def look(self, name: TableName) -> Observed:
         """Return a table as it is now."""
-
-    def maintain(self, seen: Observed, cause: str, stop: Callable[[], bool], record: Record) -> TableRun:
-        """Do what is due, and return what result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +115,7 @@ def due(
 ) -> Due | None:
     """Return why a table is due; nothing if it is not.
 
-    Orphan files show in no metadata: they are looked for as often as they may be old.
+    Orphan files appear in no metadata: they are searched for once in every `older-than`.
     """
     if seen.status.breaches:
         return Due("; ".join(seen.status.breaches))
@@ -137,7 +130,7 @@ def due(
 
 
 def stale_on_any_change(policy: Policy) -> Policy:
-    """The policy by which any change makes statistics stale: what a schedule asks for."""
+    """The policy by which any change makes statistics stale: as a schedule requires."""
     return replace(policy, statistics=replace(policy.statistics, health=1.0, snapshots=1))
 
 
@@ -155,8 +148,10 @@ class Watcher:
         clock: Callable[[], float] = time.time,
         timer: Callable[[], float] = time.monotonic,
         wait: Callable[[float], object] | None = None,
+        retry: CatalogRetry | None = None,
     ) -> None:
-        self._site, self._history, self._leases = site, history, leases
+        self._site, self._history = site, history
+        self._runner = TableRunner(site, history, leases)
         self._pace = pace
         self._alerts = alerts or Alerts(None)
         self._clock, self._timer = clock, timer
@@ -165,8 +160,8 @@ class Watcher:
         self._lock = threading.Lock()
         self._statuses: dict[str, TableStatus] = {}
         self._unreadable: set[str] = set()
-        self._rests: dict[str, tuple[int, float]] = {}  # runs that did nothing, and until when to rest
-        self.retrying = CatalogRetry(
+        self._rests: dict[str, tuple[int, float]] = {}  # runs without improvement, and until when to rest
+        self.retrying = retry or CatalogRetry(
             site.answers, pace.catalog_timeout, timer=timer, wait=self._wait, stopping=self._stopping.is_set
         )
         self._alive = timer()
@@ -177,12 +172,12 @@ class Watcher:
 
     @property
     def stopping(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether it was stopped."""
         return self._stopping.is_set()
 
     @property
     def healthy(self) -> bool:
-        """Whether evaluations come as often as they should."""
+        """Whether evaluations run as often as they should."""
         return self._timer() - self._alive < 2 * self._pace.interval + self._pace.catalog_timeout + 60
 
     def statuses(self) -> list[TableStatus]:
@@ -191,7 +186,7 @@ class Watcher:
             return [self._statuses[name] for name in sorted(self._statuses)]
 
     def unreadable(self) -> list[str]:
-        """Return the tables whose status could not be told when it was last asked for."""
+        """Return the tables whose status could not be read at the last evaluation."""
         with self._lock:
             return sorted(self._unreadable)
 
@@ -205,9 +200,9 @@ class Watcher:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def run(self) -> None:
-        """Evaluate all tables at every interval, until told to stop.
+        """Evaluate all tables at every interval, until stopped.
 
-        A table that is still at work when its time comes again is not begun anew.
+        A table whose run has not ended by the next evaluation is not started again.
         """
         working: dict[str, Future[TableResult]] = {}
         pool = ThreadPoolExecutor(self._pace.jobs, "rookery-watch")
@@ -242,11 +237,11 @@ class Watcher:
             return ()
 
     def _table(self, name: TableName, looping: bool = False) -> TableResult:
-        """Look at a table, do what is due, and tell of trouble; never raises."""
+        """Evaluate a table, run what is due, and send alerts; never raises."""
         started = self._timer()
         try:
             result = self._evaluated(name, looping)
-        except TableGoneError:
+        except MissingTableError:
             log.warning("%s no longer exists", name, extra={"table": str(name)})
             result = TableResult(str(name), Verdict.GONE)
         except LeaseTakenError as error:
@@ -254,10 +249,10 @@ class Watcher:
             result = TableResult(str(name), Verdict.TAKEN)
         except RookeryError as error:
             result = TableResult(str(name), Verdict.FAILED, error=one_line(str(error)))
-        except Exception as error:  # other tables must go on
+        except Exception as error:  # other tables must continue
             log.debug("%s failed", name, exc_info=True)
-            said = as_rookery(error, f"maintenance of {name}")
-            result = TableResult(str(name), Verdict.FAILED, error=one_line(str(said)))
+            wrapped = as_rookery(error, f"maintenance of {name}")
+            result = TableResult(str(name), Verdict.FAILED, error=one_line(str(wrapped)))
         result = replace(result, seconds=self._timer() - started)
         self._tell(result)
         return result
@@ -268,25 +263,25 @@ class Watcher:
             return TableResult(table, Verdict.STOPPED)
         seen = self._look(name)
         now = self._clock()
-        found = self._due(seen, now)
-        if found is None:
+        reason = self._due(seen, now)
+        if reason is None:
             return TableResult(table, Verdict.WITHIN)
         if any(hours.covers(now) for hours in seen.policy.quiet_hours):
-            return TableResult(table, Verdict.QUIET, found.cause, seen.status.breaches)
+            return TableResult(table, Verdict.QUIET, reason.cause, seen.status.breaches)
         if looping and self._timer() < self._rests.get(table, (0, 0.0))[1]:
-            return TableResult(table, Verdict.RESTING, found.cause, seen.status.breaches)
-        with self._leases.hold(seen.key) as lease:
+            return TableResult(table, Verdict.RESTING, reason.cause, seen.status.breaches)
+        with self._runner.leased(name, seen.key, lambda: self.stopping) as run_leased:
             seen = self._look(name)  # another may have maintained it since
-            found = self._due(seen, now)
-            if found is None:
+            reason = self._due(seen, now)
+            if reason is None:
                 return TableResult(table, Verdict.WITHIN)
-            return self._maintained(seen, found, lease)
+            return self._maintained(seen, reason, run_leased)
 
     def _look(self, name: TableName) -> Observed:
         try:
             seen = self.retrying(lambda: self._site.look(name))
         except Exception:
-            with self._lock:  # what was known before is not how it stands
+            with self._lock:  # the earlier status is no longer valid
                 self._statuses.pop(str(name), None)
                 self._unreadable.add(str(name))
             raise
@@ -304,22 +299,20 @@ class Watcher:
             now,
         )
 
-    def _maintained(self, seen: Observed, found: Due, lease: Lease) -> TableResult:
-        table, cause = str(seen.name), found.cause
-        wanted = replace(seen, policy=stale_on_any_change(seen.policy)) if found.scheduled else seen
+    def _maintained(
+        self, seen: Observed, reason: Due, run_leased: Callable[[Wanted], TableRun]
+    ) -> TableResult:
+        table, cause = str(seen.name), reason.cause
+        policy = stale_on_any_change(seen.policy) if reason.scheduled else seen.policy
         log.info("%s is due: %s", table, cause, extra={"table": table, "cause": cause})
-
-        def stop() -> bool:
-            return self.stopping or lease.lost
-
         try:
-            run = recorded(
-                self._history, table, cause, lambda record: self._site.maintain(wanted, cause, stop, record)
-            )
+            run = run_leased(Wanted(policy, cause))
         except Exception:
             self._rest(table, helped=False)
             raise
-        after = self._look(seen.name)  # one that is gone is not a failure
+        if run.note is not None:  # quiet hours have begun since
+            return TableResult(table, Verdict.QUIET, cause, seen.status.breaches)
+        after = self._look(seen.name)  # a table dropped meanwhile is not a failure
         done = any(step.outcome is Outcome.DONE for step in run.steps)
         self._rest(table, helped=done and after.status.breaches != seen.status.breaches)
         error = next((step.error for step in run.steps if step.error), None)
@@ -332,7 +325,7 @@ class Watcher:
         return TableResult(table, verdict, cause, after.status.breaches)
 
     def _rest(self, table: str, helped: bool) -> None:
-        """Leave a table alone for longer and longer while runs do nothing for it."""
+        """Wait longer and longer before the next run while runs do not improve a table."""
         with self._lock:
             if helped:
                 self._rests.pop(table, None)
@@ -351,9 +344,9 @@ class Watcher:
             "error": result.error,
         }
         if result.verdict in _TROUBLE:
-            said = result.error or "; ".join(result.breaches)
-            log.error("%s %s: %s", result.table, result.verdict.value, said, extra=facts)
-            with suppress(Exception):  # a lost alert was said; the run goes on
+            message = result.error or "; ".join(result.breaches)
+            log.error("%s %s: %s", result.table, result.verdict.value, message, extra=facts)
+            with suppress(Exception):  # a failed alert was logged; the run continues
                 self._alerts.trouble(Alert(result.table, result.verdict.value, result.breaches, result.error))
             return
         if result.verdict in (Verdict.DONE, Verdict.WITHIN):

@@ -1,1 +1,1 @@
-"""The steps of the pipeline, one a module, and what they share."""
+"""The steps of the pipeline, one per module, and what they share."""

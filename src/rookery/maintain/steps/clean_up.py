@@ -1,68 +1,74 @@
-"""Clearing away what statistics leave behind: files that nothing names, states and segments of the past."""
+"""Deleting left-over statistics files that nothing names, and states and segments of the past."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import timedelta
 
 import numpy as np
 
 from rookery.io import Listed
 from rookery.maintain.facts.sidecar_files import left_over
-from rookery.maintain.steps.deletable import Deletable, deletable, list_table
+from rookery.maintain.policies.policy import Policy
+from rookery.maintain.steps.deletable import Deletable, deletable, look_again
 from rookery.maintain.steps.expire import collects_garbage
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.removal import remove
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
-from rookery.maintain.survey import survey
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.model import StorageError
 from rookery.model.report import counted
+from rookery.tables.iceberg import IcebergTable
 
 NAME = "clean up"
 
 
-def plan(look: TableView) -> Plan | Idle:
-    """Say which files go."""
+def folders(table: IcebergTable, policy: Policy) -> Sequence[str]:
+    """The folder of statistics files; none if the policy keeps them."""
+    wanted = policy.statistics_files.older_than is not None and collects_garbage(table)
+    return [table.metadata_folder] if wanted else []
+
+
+def plan(look: PlanInput) -> Plan | Idle:
+    """Plan which files to delete."""
     age = look.policy.statistics_files.older_than
     if age is None:
-        return Idle("statistics files are kept")
-    table = look.survey.table
-    found = statistics_files(look, age) if collects_garbage(table) else Deletable()
-    files = found.files
+        return Idle("the policy keeps statistics files")
+    table = look.table
+    left_over_files = statistics_files(look, age) if collects_garbage(table) else Deletable()
+    files = left_over_files.files
     garbage = _garbage(look)
     if not files and not garbage:
-        return Idle("; ".join(("no file is left over", *found.notes)))
+        return Idle("; ".join(("no file is left over", *left_over_files.notes)))
     why = [f"{counted(len(files), 'statistics file')} unreferenced"] if files else []
     why += [f"{counted(len(garbage), 'old state or segment', 'old states and segments')}"] if garbage else []
     return Plan(
-        "; ".join((*why, *found.notes)),
+        "; ".join((*why, *left_over_files.notes)),
         len(files) + len(garbage),
         sum(file.size for file in files) + sum(garbage.values()),
         {"files": files, "garbage": garbage},
     )
 
 
-def _garbage(look: TableView) -> dict[str, int]:
-    """The states and segments that may go, with their sizes."""
-    table, store = look.survey.table, look.survey.store
-    names = store.garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
+def _garbage(look: PlanInput) -> dict[str, int]:
+    """The states and segments that may be deleted, with their sizes."""
+    table, store = look.table, look.survey.store
+    names = store.garbage(table.uuid, table.snapshots.keys(), now=look.now)
     sizes = store.listing() if names else {}
     return {name: sizes.get(name, 0) for name in names}
 
 
-def statistics_files(look: TableView, age: timedelta) -> Deletable:
-    """Return the old statistics files, and partial ones, that lie with the metadata and nothing names."""
-    table, store = look.survey.table, look.survey.store
-    listing = list_table(table.metadata_folder, store)
+def statistics_files(look: PlanInput, age: timedelta) -> Deletable:
+    """Return the old statistics files, and partial ones, stored with the metadata but not named in it."""
+    listing = look.listed(look.table.metadata_folder)
     left = {each.file.location for each in left_over(look.survey)}
-    older_than = look.subject.now() - age.total_seconds()
+    older_than = look.now - age.total_seconds()
     wanted = [
         file.modified < older_than
         and (file.location in left or _is_partial(file))
         and file.location == f"{listing.location}/{file.name}"
         for file in listing.files
     ]
-    return deletable(look.subject, listing, np.array(wanted, bool), age)
+    return deletable(look, listing, np.array(wanted, bool), age)
 
 
 def _is_partial(file: Listed) -> bool:
@@ -70,26 +76,28 @@ def _is_partial(file: Listed) -> bool:
 
 
 def run(look: TableView, planned: Plan) -> Ran:
-    """Delete those that nothing names at this moment either."""
-    subject, age = look.subject, look.policy.statistics_files.older_than
-    table, store = subject.load()
+    """Delete those that are still not named by anything."""
+    age = look.policy.statistics_files.older_than
+    again = look_again(look.subject, folders)
+    table, store = again.table, again.survey.store
     files: list[Listed] = []
     if planned.details["files"] and age is not None:
-        again = replace(look, survey=survey(table, store))
         still = set(statistics_files(again, age).files)
         files = [file for file in planned.details["files"] if file in still]
-        remove(subject, table, store, files)
-    gone = (
-        store.collect_garbage(str(table.table.metadata.table_uuid), table.snapshots.keys())
+        remove(again, files)
+    deleted = (
+        store.collect_garbage(table.uuid, table.snapshots.keys(), now=again.now)
         if planned.details["garbage"]
         else []
     )
-    removed = sum(file.size for file in files) + sum(planned.details["garbage"].get(name, 0) for name in gone)
-    return Ran(len(files) + len(gone), removed)
+    removed = sum(file.size for file in files) + sum(
+        planned.details["garbage"].get(name, 0) for name in deleted
+    )
+    return Ran(len(files) + len(deleted), removed)
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that what describes the table is still there."""
+    """Check that the files that describe the table still exist."""
     state = after.survey.state
     if before.survey.state is not None:
         if state is None:
@@ -98,4 +106,4 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     return ()
 
 
-STEP = Step(NAME, (REFRESH,), (), plan, run, verify)
+STEP = Step(NAME, (REFRESH,), (), plan, run, verify, folders)

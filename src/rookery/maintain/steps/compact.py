@@ -1,4 +1,4 @@
-"""Rewriting data files: small and large ones to the target size, with rows deleted, in order if wanted."""
+"""Rewriting data files: small and large ones to the target size, without deleted rows, optionally sorted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rookery.maintain.facts.sort_order import partition_codes
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
 from rookery.maintain.steps.packing import GROUP_BYTES, Sizes, chosen
 from rookery.maintain.steps.sort_depth import disorder
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, iceberg
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import Survey, rewrite_groups
 from rookery.model import UsageError, column_named, in_bytes
@@ -25,7 +25,7 @@ from rookery.spark.procedures import call
 NAME = "rewrite data files"
 _PARTIAL = "partial-progress."
 _MOST_FILES = "max-files-to-rewrite"
-# What is rewritten is committed bit by bit where it is much, so that an interrupted run has not been in vain.
+# Large rewrites are committed in parts, so that an interrupted run keeps what it has completed.
 _BYTES_A_COMMIT, _MOST_COMMITS = 10 << 30, 10
 
 
@@ -39,8 +39,8 @@ class Choice:
 
 
 def sizes_of(survey: Survey, policy: Policy) -> Sizes:
-    """Which sizes are good ones: as the policy says, or the table."""
-    right = right_sizes(survey.table.table.properties, policy)
+    """Which sizes are right: by the policy, or by the table."""
+    right = right_sizes(survey.table.properties, policy)
     if right.small >= right.target:
         raise UsageError(
             f"all files of {in_bytes(right.target)} would count as small below {in_bytes(right.small)}",
@@ -50,18 +50,18 @@ def sizes_of(survey: Survey, policy: Policy) -> Sizes:
 
 
 def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Choice:
-    """Say which files Iceberg would rewrite."""
+    """Return which files Iceberg would rewrite."""
     forced = deleted_share(survey) >= policy.compaction.delete_ratio
-    groups = rewrite_groups(survey.files, survey.table.table.spec().spec_id)
+    groups = rewrite_groups(survey.files, iceberg(survey.table).current_spec_id)
     taken = chosen(survey.numbers("size"), groups, sizes_of(survey, policy), forced, all_files=everything)
     return Choice(taken, int(forced[taken].sum()), everything)
 
 
-def plan(look: TableView) -> Plan | Idle:
-    """Say which files are to be rewritten."""
+def plan(look: PlanInput) -> Plan | Idle:
+    """Plan which files to rewrite."""
     survey, wanted = look.survey, look.policy.compaction
     if wanted.strategy is Strategy.NONE:
-        return Idle("the policy wants no compaction")
+        return Idle("compaction is off in the policy")
     if not survey.files.num_rows:
         return Idle("the table has no files")
     if look.not_rewritable:
@@ -69,10 +69,10 @@ def plan(look: TableView) -> Plan | Idle:
     order = _sort_order(survey, wanted)
     depth = disorder(survey, wanted)
     everything = depth is not None and depth > wanted.most_overlap * _groups_of_largest(survey)
-    found = choose(survey, look.policy, everything=everything)
-    if not len(found.files):
+    choice = choose(survey, look.policy, everything=everything)
+    if not len(choice.files):
         return Idle("files are of the right size, and few of their rows are deleted")
-    sizes = survey.numbers("size")[found.files]
+    sizes = survey.numbers("size")[choice.files]
     most, left = _within(sizes, look.policy.limits.bytes)
     if not most:
         raise UsageError(
@@ -86,7 +86,7 @@ def plan(look: TableView) -> Plan | Idle:
     options |= {"rewrite-all": "true"} if everything else {}
     options |= {_MOST_FILES: str(most)} if left else {}
     return Plan(
-        _why(found, depth, left),
+        _why(choice, depth, left),
         most,
         size,
         {"options": options, "order": order, "strategy": _STRATEGIES[wanted.strategy], "limited": left > 0},
@@ -96,27 +96,27 @@ def plan(look: TableView) -> Plan | Idle:
 _STRATEGIES = {Strategy.BIN_PACK: "binpack", Strategy.SORT: "sort", Strategy.Z_ORDER: "sort"}
 
 
-def _why(found: Choice, depth: float | None, left: int) -> str:
-    count = len(found.files)
-    if found.everything:
+def _why(choice: Choice, depth: float | None, left: int) -> str:
+    count = len(choice.files)
+    if choice.everything:
         why = f"files overlap {depth:.1f} deep in their order"
     else:
-        misfits = count - found.too_many_deletes
+        misfits = count - choice.too_many_deletes
         parts = [f"{counted(misfits, 'file')} too small or too large"] if misfits else []
-        if found.too_many_deletes:
-            parts.append(f"{counted(found.too_many_deletes, 'file')} with too many deleted rows")
+        if choice.too_many_deletes:
+            parts.append(f"{counted(choice.too_many_deletes, 'file')} with too many deleted rows")
         why = "; ".join(parts)
     return why + (f"; the limit leaves {left:,} for the next run" if left else "")
 
 
 def _groups_of_largest(survey: Survey) -> int:
-    """In how many groups Iceberg rewrites the largest partition; each is sorted by itself."""
+    """In how many groups Iceberg rewrites the largest partition; each is sorted separately."""
     weights = np.bincount(partition_codes(survey), survey.numbers("size"))
     return max(1, int(np.ceil(weights.max() / GROUP_BYTES)))
 
 
 def _within(sizes: NDArray[np.int64], limit: int | None) -> tuple[int, int]:
-    """How many files may be rewritten whichever Iceberg takes, and how many that leaves."""
+    """How many files may be rewritten, no matter which Iceberg takes first, and how many are left."""
     if limit is None or int(sizes.sum()) <= limit:
         return len(sizes), 0
     most = int(np.searchsorted(np.cumsum(np.sort(sizes)[::-1]), limit, side="right"))
@@ -124,7 +124,7 @@ def _within(sizes: NDArray[np.int64], limit: int | None) -> tuple[int, int]:
 
 
 def _sort_order(survey: Survey, wanted: Compaction) -> str | None:
-    """The order in the words of the procedure; none for the table's own."""
+    """The order as an argument of the procedure; None for the table's own."""
     if wanted.strategy is Strategy.BIN_PACK:
         return None
     fields = survey.table.fields()
@@ -133,7 +133,7 @@ def _sort_order(survey: Survey, wanted: Compaction) -> str | None:
         if not names:
             raise UsageError("z-order needs columns", hint="list them under compaction.columns")
         return f"zorder({', '.join(names)})"
-    if not names and survey.table.table.sort_order().is_unsorted:
+    if not names and not survey.table.sort_order:
         raise UsageError(
             f"{survey.table.name} has no order to sort by",
             hint="list columns under compaction.columns, or ALTER TABLE … WRITE ORDERED BY",
@@ -142,9 +142,9 @@ def _sort_order(survey: Survey, wanted: Compaction) -> str | None:
 
 
 def run(look: TableView, planned: Plan) -> Ran:
-    """Rewrite; what is left out is tried again in one commit, so that Java says why.
+    """Rewrite; files left out are tried again in one commit, so that Java reports why.
 
-    With partial progress Iceberg's own commits may overtake each other, and it keeps failures to its log.
+    With partial progress Iceberg's own commits may conflict, and it only logs failures.
     """
     options = planned.details["options"]
     first = _call(look, planned, options)
@@ -157,7 +157,7 @@ def run(look: TableView, planned: Plan) -> Ran:
     return Ran(
         first["files"] + second["files"],
         first["bytes"] + second["bytes"],
-        (f"{counted(second['files'], 'file')} took a second attempt",) if second["files"] else (),
+        (f"{counted(second['files'], 'file')} needed a second attempt",) if second["files"] else (),
     )
 
 
@@ -178,11 +178,11 @@ def _call(look: TableView, planned: Plan, options: Mapping[str, str]) -> dict[st
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that the rows are the same, and the files those that were planned."""
-    said = same_rows(before, after)
-    if not said:
+    """Check that the rows are the same, and the files those that were planned."""
+    notes = same_rows(before, after)
+    if not notes:
         as_planned(planned, ran, "files")
-    return said
+    return notes
 
 
 STEP = Step(NAME, (), ("files", "small files", "bytes"), plan, run, verify)

@@ -1,4 +1,4 @@
-"""Expiring snapshots: what a retention lets go, with the files that nothing else names."""
+"""Expiring snapshots: those past their retention, with the files that nothing else names."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rookery.collect.analyze import analyze
 from rookery.collect.statistics import names_gone
 from rookery.io import shown
 from rookery.io.identity import LikelyFiles
-from rookery.maintain.steps.deletable import list_table
-from rookery.maintain.steps.neighbours import not_asked
-from rookery.maintain.steps.ownership import forked, strangers
+from rookery.maintain.steps.listing import list_table
+from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS, not_asked
+from rookery.maintain.steps.ownership import forked, unknown_metadata
 from rookery.maintain.steps.reachable_files import content, counts, listed, named_in, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
 from rookery.maintain.steps.snapshot_retention import Retention, Rule, retention, rule_of
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
 from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
 from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.tables.iceberg import IcebergTable
-from rookery.tables.iceberg.java_errors import ConflictError
 from rookery.tables.iceberg.metadata_file import MetadataFile
+from rookery.tables.java_errors import ConflictError
 
 NAME = "expire snapshots"
 GC_ENABLED = "gc.enabled"
@@ -43,13 +43,13 @@ _KINDS = {
 
 
 def collects_garbage(table: IcebergTable) -> bool:
-    """Whether files of the table may be deleted: not where others share them."""
-    return table.table.properties.get(GC_ENABLED, "true").lower() != "false"
+    """Whether files of the table may be deleted: not if other tables share them."""
+    return table.properties.get(GC_ENABLED, "true").lower() != "false"
 
 
-def expirable(look: TableView, late: timedelta = timedelta(0)) -> int:
-    """Return how many snapshots are past the retention, by so much at least; nothing is read for it."""
-    table = look.survey.table
+def expirable(look: PlanInput, late: timedelta = timedelta(0)) -> int:
+    """Return how many snapshots are past the retention, by at least the given time; no file is read."""
+    table = look.table
     rule = rule_of(look.policy.snapshots, look.now_ms)
     if rule is None or not collects_garbage(table):
         return 0
@@ -57,125 +57,129 @@ def expirable(look: TableView, late: timedelta = timedelta(0)) -> int:
     return len(retention(table.table.metadata, rule).snapshots)
 
 
-def plan(look: TableView) -> Plan | Idle:
-    """Say which snapshots go, and what goes with them."""
-    table, wanted = look.survey.table, look.policy.snapshots
+def plan(look: PlanInput) -> Plan | Idle:
+    """Plan which snapshots to expire, and which files to delete with them."""
+    table, wanted = look.table, look.policy.snapshots
     rule = rule_of(wanted, look.now_ms)
     if rule is None:
-        return Idle("snapshots are kept for ever")
+        return Idle("the policy keeps all snapshots")
     if look.not_loadable:
         return Idle(look.not_loadable)
     if not collects_garbage(table):
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
-    found = retention(table.table.metadata, rule)
-    if not found.snapshots and not found.refs:
+    due = retention(table.table.metadata, rule)
+    if not due.snapshots and not due.refs:
         return Idle(f"no snapshot of {len(table.snapshots):,} is past the retention")
     others = _unknown_metadata(look)
-    gone = _unnamed(found, others, _by_branches(table.table.metadata, rule))
-    if not gone.snapshots and not gone.refs:
-        return Idle(_kept(found, gone, others))
-    kinds, size, doomed = _files(table, gone)
-    _check_not_named(look, others, doomed)
-    _check_not_shared(look, doomed)
+    to_expire = _unnamed(due, others, _by_branches(table.table.metadata, rule))
+    if not to_expire.snapshots and not to_expire.refs:
+        return Idle(_kept(due, to_expire, others))
+    kinds, size, to_delete = _files(table, to_expire)
+    _check_not_named(look, others, to_delete)
+    _check_not_shared(look, to_delete)
     return Plan(
-        _why(gone, wanted.keep_last) + (f"; {_kept(found, gone, others)}" if found != gone else ""),
+        _why(to_expire, wanted.keep_last)
+        + (f"; {_kept(due, to_expire, others)}" if due != to_expire else ""),
         sum(kinds.values()),
         size,
         {
             "older_than": rule.older_than_ms,
             "keep_last": rule.keep_last,
-            "snapshots": gone.snapshots,
-            "refs": gone.refs,
+            "snapshots": to_expire.snapshots,
+            "refs": to_expire.refs,
             "kinds": kinds,
-            "statistics_first": _would_lose_statistics(look, gone),
+            "files": tuple(to_delete),
+            "statistics_first": _would_lose_statistics(look, to_expire),
         },
     )
 
 
-def _unknown_metadata(look: TableView) -> tuple[MetadataFile, ...]:
+def _unknown_metadata(look: PlanInput) -> tuple[MetadataFile, ...]:
     """Return the metadata files beside the table that are not of its past.
 
-    Where another catalog surely has the table too, refuse: it may need the snapshots that this one lets go.
+    Refuse if another catalog certainly has the table too: it may need snapshots that this one expires.
     """
-    table, store = look.survey.table, look.survey.store
-    found = strangers(table, store, list_table(table.metadata_folder, store))
-    fork, _ = forked(table, found, look.subject.now())
-    if fork is not None and not look.subject.forced:
+    table, store = look.table, look.survey.store
+    unknown = unknown_metadata(table, store, list_table(table.metadata_folder, store))
+    fork, _ = forked(table, unknown, look.now)
+    if fork is not None and not look.forced:
         raise fork
-    return (*found.own, *found.foreign)
+    return (*unknown.own, *unknown.foreign)
 
 
-def _unnamed(gone: Retention, others: Sequence[MetadataFile], by_branches: set[int]) -> Retention:
+def _unnamed(due: Retention, others: Sequence[MetadataFile], by_branches: set[int]) -> Retention:
     """Leave out the snapshots that another metadata file names, which may be current in another catalog.
 
-    Those that go *by_branches* cannot be left out; whether their files are named is checked by itself.
+    Those that expire *by_branches* cannot be left out; whether their files are named is checked separately.
     """
     named = {snapshot for each in others for snapshot in each.snapshots} - by_branches
-    return replace(gone, snapshots=tuple(number for number in gone.snapshots if number not in named))
+    return replace(due, snapshots=tuple(number for number in due.snapshots if number not in named))
 
 
-def _kept(found: Retention, gone: Retention, others: Sequence[MetadataFile]) -> str:
-    kept = set(found.snapshots) - set(gone.snapshots)
+def _kept(due: Retention, to_expire: Retention, others: Sequence[MetadataFile]) -> str:
+    kept = set(due.snapshots) - set(to_expire.snapshots)
     naming = next(each for each in others if kept.intersection(each.snapshots))
     return f"{counted(len(kept), 'snapshot')} kept, named by {shown(naming.location)}, unknown to the catalog"
 
 
-def _check_not_named(look: TableView, others: Sequence[MetadataFile], doomed: Sequence[str]) -> None:
-    """Refuse where another metadata file beside the table names a file that would go."""
-    table = look.survey.table
-    going = LikelyFiles(doomed if others else ())
+def _check_not_named(look: PlanInput, others: Sequence[MetadataFile], to_delete: Sequence[str]) -> None:
+    """Refuse where another metadata file beside the table names a file that would be deleted."""
+    table = look.table
+    candidates = LikelyFiles(to_delete if others else ())
     for each in others:
         damaged: list[RookeryError] = []
-        name = going.first(named_in(each, table.io, damaged))
+        name = candidates.first(named_in(each, table.io, damaged))
         if name is not None:
             raise UsageError(
-                f"{shown(name)} would go with snapshots of {table.name}, and {shown(each.location)}, "
+                f"{shown(name)} would be deleted with snapshots of {table.name}, and {shown(each.location)}, "
                 "which the catalog does not know, names it",
                 hint="delete that metadata file if no catalog has it",
             )
-        if damaged and not look.subject.forced:
+        if damaged and not look.forced:
             raise UsageError(
-                f"{shown(each.location)}, which the catalog does not know, cannot be asked what it needs: "
+                f"{shown(each.location)}, which the catalog does not know, cannot be read in full: "
                 f"{damaged[0].message}",
-                hint="delete that metadata file if no catalog has it; --yes goes on without that part",
+                hint="delete that metadata file if no catalog has it; --yes continues without that part",
             )
 
 
-def _check_not_shared(look: TableView, doomed: Sequence[str]) -> None:
-    """Refuse where another table of the catalog needs a file that would go."""
-    table, neighbours = look.survey.table, look.subject.neighbours
-    found = neighbours.shared(table, doomed) if neighbours is not None else None
-    if found is None:
+def _check_not_shared(look: PlanInput, to_delete: Sequence[str]) -> None:
+    """Refuse where another table of the catalog needs a file that would be deleted."""
+    table, neighbours = look.table, look.neighbours
+    user = neighbours.shared(table, to_delete) if neighbours is not None else None
+    if user is None:
         return
-    if found.file is not None:
+    if user.file is not None:
         raise UsageError(
-            f"{shown(found.file)} would go with snapshots of {table.name}, and {found.table} needs it",
-            hint=f"set {GC_ENABLED}=false on both, or rewrite the data files of {found.table} first",
+            f"{shown(user.file)} would be deleted with snapshots of {table.name}, and {user.table} needs it",
+            hint=f"set {GC_ENABLED}=false on both, or rewrite the data files of {user.table} first",
         )
-    if found.error is not None and not look.subject.forced:
-        raise not_asked(found.error)
+    if user.error is not None and not look.forced:
+        raise not_asked(user.error)
 
 
-def _check_names(table: IcebergTable, doomed: Sequence[str], staying: Sequence[str]) -> None:
-    """Refuse where a file that goes is one that stays by another name: Iceberg compares names alone."""
-    twice = LikelyFiles(staying).first(doomed)
+def _check_names(table: IcebergTable, to_delete: Sequence[str], staying: Sequence[str]) -> None:
+    """Refuse to delete a file that is kept under another name: Iceberg compares only names."""
+    twice = LikelyFiles(staying).first(to_delete)
     if twice is not None:
         raise UsageError(
-            f"{shown(twice)} would go, and {table.name} needs it still by another name",
+            f"{shown(twice)} would be deleted, and {table.name} still needs it under another name",
             hint="rewrite the table's data files, so that each has one name; then run it again",
         )
 
 
-def _why(gone: Retention, keep_last: int) -> str:
-    snapshots = f"{counted(len(gone.snapshots), 'snapshot')} past the retention (the last {keep_last:,} stay)"
-    refs = f"; refs past their age: {', '.join(gone.refs)}" if gone.refs else ""
+def _why(to_expire: Retention, keep_last: int) -> str:
+    snapshots = (
+        f"{counted(len(to_expire.snapshots), 'snapshot')} past the retention (the last {keep_last:,} stay)"
+    )
+    refs = f"; refs past their age: {', '.join(to_expire.refs)}" if to_expire.refs else ""
     return snapshots + refs
 
 
-def _files(table: IcebergTable, gone: Retention) -> tuple[dict[str, int], int, list[str]]:
+def _files(table: IcebergTable, to_expire: Retention) -> tuple[dict[str, int], int, list[str]]:
     """Return the files that only these snapshots name: counts by kind, their bytes, and their names."""
-    stay = table.snapshots.keys() - set(gone.snapshots)
-    lists, manifests = listed(table, gone.snapshots)
+    stay = table.snapshots.keys() - set(to_expire.snapshots)
+    lists, manifests = listed(table, to_expire.snapshots)
     kept_lists, kept = listed(table, stay)
     alone = [manifest for path, manifest in manifests.items() if path not in kept]
     files = content(table, alone)
@@ -183,7 +187,7 @@ def _files(table: IcebergTable, gone: Retention) -> tuple[dict[str, int], int, l
         still = content(table, kept.values())["path"].combine_chunks()
         files = files.filter(pc.invert(pc.is_in(files["path"], value_set=still)))
         _check_names(table, files["path"].to_pylist(), still.to_pylist())
-    statistics = statistics_paths(table, set(gone.snapshots))
+    statistics = statistics_paths(table, set(to_expire.snapshots))
     others = statistics_paths(table, stay)
     unnamed = {path: size for path, size in statistics.items() if path not in others}
     kinds = {
@@ -201,18 +205,18 @@ def _sum(sizes: pa.ChunkedArray) -> int:
     return int(np.asarray(sizes.to_numpy(), np.int64).sum())
 
 
-def _would_lose_statistics(look: TableView, gone: Retention) -> bool:
-    """Whether statistics go with the old snapshots while the current one has none of its own."""
+def _would_lose_statistics(look: PlanInput, to_expire: Retention) -> bool:
+    """Whether statistics expire with the old snapshots while the current one has none of its own."""
     survey = look.survey
     if survey.snapshot is None:
         return False
-    files = survey.table.table.metadata.statistics
+    files = survey.table.statistics
     registered = {file.snapshot_id for file in files if not names_gone(survey.table, file)}
     if survey.snapshot.id in registered:
         return False
     state = survey.state
     described = {state.header.snapshot_id} if state is not None and state.thetas else set()
-    return bool((registered | described).intersection(gone.snapshots))
+    return bool((registered | described).intersection(to_expire.snapshots))
 
 
 def run(look: TableView, planned: Plan) -> Ran:
@@ -220,12 +224,15 @@ def run(look: TableView, planned: Plan) -> Ran:
     subject, notes = look.subject, tuple[str, ...]()
     spark = subject.spark()
     if planned.details["statistics_first"]:
-        analyze(subject.spark, look.survey.table, look.survey.store, choice_of(look))
+        analyze(subject.spark, look.table, look.survey.store, choice_of(look))
         notes = ("the statistics of the current snapshot were registered first",)
-    # Snapshots are named, and none goes by its age: what others commit meanwhile must not push out another,
+    # Snapshots are given by id, not by age: a commit by others meanwhile must not cause one to expire
     # whose files were not checked.
     snapshots, keep_last = planned.details["snapshots"], planned.details["keep_last"]
     _check_still_due(look, planned)
+    if subject.neighbours is not None:
+        subject.neighbours.refresh(NEIGHBOURS_SECONDS)
+    _check_not_shared(look, planned.details["files"])
     if look.not_rewritable:
         answer = expire_by_action(spark, subject.name, snapshots, Moment(0), keep_last)
     else:
@@ -243,9 +250,10 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 
 def _check_still_due(look: TableView, planned: Plan) -> None:
-    """See that Iceberg would let go what is planned, and nothing else: others may have committed since."""
-    rule = Rule(planned.details["older_than"], planned.details["keep_last"], look.now_ms)
-    table, _ = look.subject.load()
+    """Check that Iceberg would expire what is planned, and nothing else: others may have committed since."""
+    now_ms = int(look.subject.now() * 1000)  # Spark may have been started since the plan
+    rule = Rule(planned.details["older_than"], planned.details["keep_last"], now_ms)
+    table, _ = look.subject.open()
     metadata, planned_ids = table.table.metadata, set(planned.details["snapshots"])
     if (
         planned_ids.difference(retention(metadata, rule).snapshots)
@@ -255,31 +263,30 @@ def _check_still_due(look: TableView, planned: Plan) -> None:
 
 
 def _by_branches(metadata: TableMetadata, rule: Rule) -> set[int]:
-    """The snapshots that go by the ages that branches set for themselves, whatever a call asks for."""
+    """The snapshots that expire by the ages that branches set for themselves, independent of arguments."""
     return set(retention(metadata, replace(rule, older_than_ms=0)).snapshots)
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that the planned snapshots are gone, no others, and that nothing is missing."""
-    doomed = set(planned.details["snapshots"])
-    then, now = before.survey.table.snapshots.keys(), after.survey.table.snapshots.keys()
+    """Check that the planned snapshots have expired, no others, and that no file is missing."""
+    planned_ids = set(planned.details["snapshots"])
+    then, now = before.table.snapshots.keys(), after.table.snapshots.keys()
     rule = Rule(planned.details["older_than"], planned.details["keep_last"], after.now_ms)
-    left = doomed.intersection(retention(after.survey.table.table.metadata, rule).snapshots)
-    if left:  # others may have put a branch or a tag upon one, by which it stays; then it is not among these
+    left = planned_ids.intersection(retention(after.table.table.metadata, rule).snapshots)
+    if left:  # one that others have meanwhile put a branch or a tag on stays, and is not among these
         raise VerificationError(
-            f"{counted(len(left), 'snapshot')} that should have expired stayed", hint="run it again"
+            f"{counted(len(left), 'snapshot')} should have expired and did not", hint="run it again"
         )
     nothing_missing(after)
-    if others_came(before, after) or then - doomed - now:
+    if others_came(before, after) or then - planned_ids - now:
         return ("others have committed at the same time",)
-    if ran.details["kinds"] != planned.details["kinds"]:
-        return (
-            f"Iceberg deleted {_told(ran.details['kinds'])}; planned were {_told(planned.details['kinds'])}",
-        )
+    deleted, expected = ran.details["kinds"], planned.details["kinds"]
+    if deleted != expected:
+        return (f"Iceberg deleted {_format_kinds(deleted)}; planned were {_format_kinds(expected)}",)
     return ()
 
 
-def _told(kinds: dict[str, int]) -> str:
+def _format_kinds(kinds: dict[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count) or "nothing"
 
 

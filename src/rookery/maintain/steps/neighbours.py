@@ -1,4 +1,4 @@
-"""The other tables of a catalog, and which of their files and folders lie in a table's folder."""
+"""The other tables of a catalog, and which of their files and folders are in a table's folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import MetadataFile, parse_metadata
 
 _THREADS = 8
-_SECONDS = 300.0  # for which an answer is taken for that of now
+_SECONDS = 300.0  # for which loaded tables are reused
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,39 +32,56 @@ class Shared:
     error: RookeryError | None = None
 
 
-class Neighbours:
-    """The tables of a catalog, loaded when first asked for.
+NEIGHBOURS_SECONDS = 5.0  # how old what is known of them may be when files are deleted
 
-    Which folders a table's files lie in is remembered by its metadata file, so that its manifests are read
+
+class Neighbours:
+    """The tables of a catalog, loaded at first use.
+
+    The folders of a table's files are cached by its metadata file, so that its manifests are read
     once, and not for each table beside it.
     """
 
     def __init__(
-        self, find: Callable[[], Iterable[TableName]], load: Callable[[TableName], IcebergTable | None]
+        self,
+        find: Callable[[], Iterable[TableName]],
+        load: Callable[[TableName], IcebergTable | None],
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._find = find
         self._load = load
+        self._timer = timer
         self._tables: list[IcebergTable] = []
         self._failure: RookeryError | None = None  # of one that could not be loaded
         self._asked: float | None = None
         self._folders: dict[str, frozenset[str]] = {}
         self._links: dict[str, tuple[str, ...]] = {}  # names that are links, and may lead anywhere
 
-    def anew(self) -> Neighbours:
-        """Return the same, asked again, with what is remembered of metadata files that do not change."""
-        found = Neighbours(self._find, self._load)
-        found._folders, found._links = self._folders, self._links
-        return found
+    def reloaded(self) -> Neighbours:
+        """Return the same, to be loaded again, with the cache for metadata files that do not change."""
+        neighbours = Neighbours(self._find, self._load, self._timer)
+        neighbours._folders, neighbours._links = self._folders, self._links
+        return neighbours
 
     def tables(self) -> Sequence[IcebergTable]:
-        """Return every table of the catalog that can be loaded; after some minutes they are loaded anew."""
-        if self._asked is None or time.monotonic() - self._asked > _SECONDS:
+        """Return every table of the catalog that can be loaded; after some minutes they are loaded again."""
+        if self._asked is None or self._timer() - self._asked > _SECONDS:
             with ThreadPoolExecutor(_THREADS) as pool:
-                found = list(pool.map(self._loaded, self._find()))
-            self._tables = [each for each in found if isinstance(each, IcebergTable)]
-            self._failure = next((each for each in found if isinstance(each, RookeryError)), None)
-            self._asked = time.monotonic()
+                loaded = list(pool.map(self._loaded, self._find()))
+            self._tables = [each for each in loaded if isinstance(each, IcebergTable)]
+            self._failure = next((each for each in loaded if isinstance(each, RookeryError)), None)
+            self._asked = self._timer()
         return self._tables
+
+    def refresh(self, seconds: float) -> None:
+        """Load the tables again when they are next asked for, if that was done so long ago."""
+        if self._asked is not None and self._timer() - self._asked > seconds:
+            self._asked = None
+
+    @property
+    def failure(self) -> RookeryError | None:
+        """Why a table of the catalog could not be loaded when they were last; None if all were."""
+        return self._failure
 
     def _loaded(self, name: TableName) -> IcebergTable | RookeryError | None:
         try:
@@ -73,32 +90,34 @@ class Neighbours:
             return error
 
     def claims(self, table: IcebergTable, listing: Listing) -> Claims:
-        """Return what the others claim in a folder; one that cannot be asked takes nothing from the rest."""
+        """Return what the others claim in a folder; one that cannot be read does not affect the rest."""
         names: list[str] = []
         folders: list[str] = []
         refusals: list[UsageError] = []
         for other in self.tables():
             if other.name == table.name:
                 continue
-            found = metadata_of(other)
-            written = (*found.folders, default_location(other.location, other.table.properties))
+            metadata = metadata_of(other)
+            written = (*metadata.folders, default_location(other.location, other.table.properties))
             if any(map(listing.is_folder, written)):
-                hint = "keep tables in folders of their own; --yes goes on, and keeps what that one names"
+                hint = (
+                    "keep tables in folders of their own; --yes continues, and keeps the files that it names"
+                )
                 message = f"{other.name} has the same folder as {table.name}"
                 refusals.append(UsageError(message, hint=hint))
             folders += written
             try:
-                names += self._names_in(other, found, listing.may_hold)
+                names += self._names_in(other, metadata, listing.may_hold)
             except RookeryError as error:
                 refusals.append(not_asked(error))
         if self._failure is not None:
             refusals.append(not_asked(self._failure))
-        return Claims(tuple(names), tuple(folders), refusal=next(iter(refusals), None))
+        return Claims(tuple(names), tuple(folders), refusal=next(iter(refusals), None), of_others=True)
 
     def shared(self, table: IcebergTable, files: Sequence[str]) -> Shared | None:
-        """Return another table that names one of these files, or that cannot be asked whether it does.
+        """Return another table that names one of these files, or of which this cannot be read.
 
-        Of a table with a damaged manifest the rest still counts. One that cannot be loaded is left out.
+        If a table has a damaged manifest, the rest still counts. One that cannot be loaded is left out.
         """
         identities = Identities()
         folders = {key for name in {_folder(file) for file in files} for key in identities.of(name)}
@@ -107,13 +126,13 @@ class Neighbours:
         for other in self.tables() if files else ():
             if other.name == table.name:
                 continue
-            found, damaged = metadata_of(other), list[RookeryError]()
+            metadata, damaged = metadata_of(other), list[RookeryError]()
             try:
                 names: Iterable[str] = self._names_in(
-                    other, found, lambda folder: not identities.of(folder).isdisjoint(folders)
+                    other, metadata, lambda folder: not identities.of(folder).isdisjoint(folders)
                 )
             except RookeryError:
-                names = named_in(found, other.io, damaged)
+                names = named_in(metadata, other.io, damaged)
             name = going.first(names)
             if name is not None:
                 return Shared(other.name, name)
@@ -122,19 +141,19 @@ class Neighbours:
         return unreadable
 
     def _names_in(
-        self, other: IcebergTable, found: MetadataFile, is_wanted: Callable[[str], bool]
+        self, other: IcebergTable, metadata: MetadataFile, is_wanted: Callable[[str], bool]
     ) -> list[str]:
         """The files of another table in certain folders, or that are links."""
         named: list[str] | None = None
-        if found.location not in self._folders:
-            named = list(named_in(found, other.io))
-            self._links[found.location] = tuple(path for path in named if _is_link(path))
-            self._folders[found.location] = frozenset(map(_folder, named))
-        here = set(filter(is_wanted, self._folders[found.location]))
-        links = list(self._links[found.location])
+        if metadata.location not in self._folders:
+            named = list(named_in(metadata, other.io))
+            self._links[metadata.location] = tuple(path for path in named if _is_link(path))
+            self._folders[metadata.location] = frozenset(map(_folder, named))
+        here = set(filter(is_wanted, self._folders[metadata.location]))
+        links = list(self._links[metadata.location])
         if not here:
             return links
-        paths = named_in(found, other.io) if named is None else named
+        paths = named_in(metadata, other.io) if named is None else named
         return [*links, *(path for path in paths if _folder(path) in here)]
 
 
@@ -147,15 +166,15 @@ def _is_link(path: str) -> bool:
 
 
 def not_asked(error: RookeryError) -> UsageError:
-    """Return why nothing may be deleted without --yes, where a table cannot be asked what it needs."""
+    """Return why nothing may be deleted without --yes, where the files that a table needs cannot be read."""
     return UsageError(
-        f"another table of the catalog cannot be asked: {error.message}",
-        hint="repair it and run again; --yes deletes what no table that can be asked names",
+        f"another table of the catalog cannot be read: {error.message}",
+        hint="repair it and run again; --yes deletes what no readable table names",
     )
 
 
 def metadata_of(table: IcebergTable) -> MetadataFile:
-    """Return a loaded table's metadata as its file says it."""
-    # PyIceberg refuses to write metadata of the third version, which nobody does here.
+    """Return a loaded table's metadata as its file states it."""
+    # PyIceberg refuses to write metadata of the third version, which is not done here.
     text = BaseModel.model_dump_json(table.table.metadata, by_alias=True, exclude_none=True)
     return parse_metadata(table.table.metadata_location, text)

@@ -1,4 +1,4 @@
-"""Removing orphan files: what lies in a table's folder, is old, and is needed by nothing at all."""
+"""Removing orphan files: old files in the folders that a table writes to, needed by nothing."""
 
 from __future__ import annotations
 
@@ -11,54 +11,68 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.io import Listed, shown
+from rookery.maintain.policies.policy import Policy
 from rookery.maintain.policies.settings import LEAST_ORPHAN_AGE
-from rookery.maintain.steps.deletable import Deletable, deletable, list_table
+from rookery.maintain.steps.deletable import Deletable, deletable, look_again
 from rookery.maintain.steps.expire import GC_ENABLED, collects_garbage
 from rookery.maintain.steps.expire import NAME as EXPIRE
+from rookery.maintain.steps.outside import outside_folders
 from rookery.maintain.steps.removal import empty, remove, trash_of
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, Subject, TableView
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, Subject, TableView
 from rookery.maintain.steps.verify import nothing_missing
 from rookery.model import StorageError, UsageError
 from rookery.model.report import counted
-from rookery.sidecar import Store
 from rookery.sidecar.store import FOLDER_SUFFIX
 from rookery.spark.procedures import Moment, call
 from rookery.tables.iceberg import IcebergTable
 
 NAME = "remove orphan files"
-_HIDDEN = re.compile(r"/[._][^/=]*(?:/|$)")  # but folders of partitions, such as /_day=1/
-_KEPT_BESIDE = re.compile(rf"/[^/]*{re.escape(FOLDER_SUFFIX)}/")  # states and segments of a table below
+_HIDDEN = re.compile(r"/[._][^/=]*(?:/|$)")  # except folders of partitions, such as /_day=1/
+_SIDECAR_FOLDER = re.compile(rf"/[^/]*{re.escape(FOLDER_SUFFIX)}/")  # states and segments of a table below
 
 
-def plan(look: TableView) -> Plan | Idle:
-    """List the folder, and take away all that is needed, and all that is young."""
-    age, table = look.policy.orphans.older_than, look.survey.table
-    trash = trash_of(look.subject, table)
-    expired = trash.expired(look.survey.store, look.subject.now()) if trash is not None else []
+def folders(table: IcebergTable, policy: Policy) -> Sequence[str]:
+    """The folders to examine, the table's own first; none if no orphans are removed."""
+    wanted = policy.orphans.older_than is not None and table.not_loadable is None and collects_garbage(table)
+    return [table.location, *outside_folders(table)] if wanted else []
+
+
+def plan(look: PlanInput) -> Plan | Idle:
+    """List the folders, and leave out all files that are needed or too young."""
+    age, table = look.policy.orphans.older_than, look.table
+    trash = trash_of(look)
+    expired = trash.expired(look.survey.store, look.now) if trash is not None else []
     if age is None:
-        return _emptying(expired) if expired else Idle("orphan files are kept")
-    if look.not_loadable:  # and so Iceberg cannot be asked about them
+        return _emptying(expired) if expired else Idle("the policy keeps orphan files")
+    if look.not_loadable:  # so Iceberg cannot check them
         return _emptying(expired) if expired else Idle(look.not_loadable)
     if not collects_garbage(table):
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
     if age < LEAST_ORPHAN_AGE:
         raise UsageError(
             "orphan files must be at least 24 hours old to be removed",
-            hint="raise orphans.older-than: what is younger may belong to a commit in progress",
+            hint="raise orphans.older-than: a younger file may belong to a commit in progress",
         )
-    older_than = look.subject.now() - age.total_seconds()
-    found = candidates(look.subject, table, look.survey.store, age)
-    if not found.files and not expired:
-        return Idle("; ".join(("every file that is old enough is referenced", *found.notes)))
-    _check_share(look, found)
-    why = [f"{counted(len(found.files), 'file')} unreferenced and older than {_said(age)}"]
-    why = why if found.files else []
+    older_than = look.now - age.total_seconds()
+    parts = candidates(look, age)
+    files = tuple(file for part in parts for file in part.files)
+    notes = tuple(note for part in parts for note in part.notes)
+    if not files and not expired:
+        return Idle("; ".join(notes or ("every file that is old enough is referenced",)))
+    for part in parts:
+        _check_share(look, part)
+    why = [f"{counted(len(files), 'file')} unreferenced and older than {_format_age(age)}"] if files else []
     why += [_in_trash(expired)] if expired else []
     return Plan(
-        "; ".join((*why, *found.notes)),
-        len(found.files) + len(expired),
-        sum(file.size for file in (*found.files, *expired)),
-        {"older_than": int(older_than * 1000), "files": found.files, "expired": tuple(expired)},
+        "; ".join((*why, *notes)),
+        len(files) + len(expired),
+        sum(file.size for file in (*files, *expired)),
+        {
+            "older_than": int(older_than * 1000),
+            "files": files,
+            "folders": {part.folder: part.files for part in parts if part.files},
+            "expired": tuple(expired),
+        },
     )
 
 
@@ -68,7 +82,7 @@ def _emptying(expired: Sequence[Listed]) -> Plan:
         _in_trash(expired),
         len(expired),
         sum(file.size for file in expired),
-        {"files": (), "expired": tuple(expired)},
+        {"files": (), "folders": {}, "expired": tuple(expired)},
     )
 
 
@@ -76,38 +90,49 @@ def _in_trash(expired: Sequence[Listed]) -> str:
     return f"{counted(len(expired), 'file')} in the trash past its retention"
 
 
-def _said(age: timedelta) -> str:
+def _format_age(age: timedelta) -> str:
     hours = age.total_seconds() / 3600
     return f"{hours / 24:g} days" if hours % 24 == 0 else f"{hours:g} hours"
 
 
-def _check_share(look: TableView, found: Deletable) -> None:
-    """Refuse to remove more of a folder at once than is to be expected, unless that is said to be meant."""
+def _check_share(look: PlanInput, orphans: Deletable) -> None:
+    """Refuse to remove more of a folder at once than expected, unless forced."""
     most = look.policy.orphans.max_share
-    of_bytes = sum(file.size for file in found.files)
-    if look.subject.forced:
+    of_bytes = sum(file.size for file in orphans.files)
+    if look.forced:
         return
-    if len(found.files) > most * found.of_files or of_bytes > most * found.of_bytes:
+    if len(orphans.files) > most * orphans.of_files or of_bytes > most * orphans.of_bytes:
         raise UsageError(
-            f"{counted(len(found.files), 'file')} of {found.of_files:,} in the folder would go, and "
-            f"{of_bytes:,} of {found.of_bytes:,} bytes: more than orphans.max-share, {most:g}",
+            f"{counted(len(orphans.files), 'file')} of {orphans.of_files:,} in {shown(orphans.folder)} "
+            f"would be removed, and {of_bytes:,} of {orphans.of_bytes:,} bytes: "
+            f"more than orphans.max-share, {most:g}",
             hint="review some of them first; --yes removes them",
         )
 
 
-def candidates(subject: Subject, table: IcebergTable, store: Store, age: timedelta) -> Deletable:
-    """Return the files in the table's folder that nothing needs, and that are older than *age*."""
-    older_than = subject.now() - age.total_seconds()
-    listing = list_table(table.location, store)
+def candidates(look: PlanInput, age: timedelta) -> list[Deletable]:
+    """Return the files that nothing needs, and that are older than *age*, for each of a table's folders."""
+    parts = [_candidates(look, look.table.location, age, outside=False)]
+    for location in outside_folders(look.table):
+        try:
+            parts.append(_candidates(look, location, age, outside=True))
+        except StorageError as error:  # for the table's own folder it is raised
+            parts.append(Deletable(notes=(f"{shown(location)} is not examined: {error.message}",)))
+    return parts
+
+
+def _candidates(look: PlanInput, location: str, age: timedelta, *, outside: bool) -> Deletable:
+    older_than = look.now - age.total_seconds()
+    listing = look.listed(location)
     paths = [file.location[len(listing.location) :] for file in listing.files]
-    scope = np.array([not (_HIDDEN.search(path) or _KEPT_BESIDE.search(path)) for path in paths], bool)
-    scope &= ~listing.inside([store.location])
+    scope = np.array([not (_HIDDEN.search(path) or _SIDECAR_FOLDER.search(path)) for path in paths], bool)
+    scope &= ~listing.inside([look.survey.store.location])
     old = np.array([file.modified < older_than for file in listing.files], bool)
-    return deletable(subject, listing, scope & old, age)
+    return deletable(look, listing, scope & old, age, outside=outside)
 
 
 def run(look: TableView, planned: Plan) -> Ran:
-    """Ask Iceberg about these files too, and remove what both call orphans, now as before."""
+    """Let Iceberg check these files too, and remove what are orphans by both, and still are."""
     agreed = _by_iceberg(look, planned) if planned.details["files"] else ()
     removed = take_away(look.subject, agreed)
     empty(planned.details["expired"], look.survey.store)
@@ -116,20 +141,25 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 
 def take_away(subject: Subject, files: Sequence[Listed]) -> list[Listed]:
-    """Remove files that are orphans at this very moment: the table and its folder are looked at anew."""
+    """Remove files that are still orphans: the table and its folders are read again."""
     age = subject.policy.orphans.older_than
     if not files or age is None:
         return []
-    table, store = subject.load()
-    still = set(candidates(subject, table, store, age).files)
-    doomed = [file for file in files if file in still]  # unchanged: the same inode, size and time
-    remove(subject, table, store, doomed)
-    return doomed
+    again = look_again(subject, folders)
+    still = {file for part in candidates(again, age) for file in part.files}
+    to_delete = [file for file in files if file in still]  # unchanged: the same inode, size and time
+    remove(again, to_delete)
+    return to_delete
 
 
 def _by_iceberg(look: TableView, planned: Plan) -> list[Listed]:
     """Return those of the planned files that Iceberg calls orphans, by its own reading of the metadata."""
-    spark, files = look.subject.spark(), planned.details["files"]
+    by_folder = planned.details["folders"].items()
+    return [file for folder, files in by_folder for file in _orphans_by_iceberg(look, planned, folder, files)]
+
+
+def _orphans_by_iceberg(look: TableView, planned: Plan, folder: str, files: Sequence[Listed]) -> list[Listed]:
+    spark = look.subject.spark()
     view = f"rookery_orphans_{uuid.uuid4().hex}"
     rows = pa.table(
         {
@@ -147,6 +177,7 @@ def _by_iceberg(look: TableView, planned: Plan) -> list[Listed]:
             "remove_orphan_files",
             older_than=Moment(planned.details["older_than"]),
             file_list_view=view,
+            location=folder,  # other paths are left out of its answer
             prefix_mismatch_mode="IGNORE",
             dry_run=True,
         )
@@ -157,8 +188,9 @@ def _by_iceberg(look: TableView, planned: Plan) -> list[Listed]:
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that what was removed is gone, and nothing else that the table names."""
-    there = {file.location for file in nothing_missing(after).files}
+    """Check that the removed files are gone, and that no file of the table is missing."""
+    folders = {after.survey.table.location, *planned.details["folders"]}
+    there = {file.location for folder in folders for file in nothing_missing(after, folder).files}
     left = [file for file in ran.details["removed"] if file.location in there]
     if left:
         raise StorageError(
@@ -166,7 +198,7 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
             hint="check the write permissions of the folder",
         )
     kept = planned.files - ran.files
-    return (f"{kept:,} of them kept: needed by now, or by Iceberg's own reading",) if kept else ()
+    return (f"{kept:,} of them kept: needed by now, or according to Iceberg",) if kept else ()
 
 
-STEP = Step(NAME, (EXPIRE,), (), plan, run, verify)
+STEP = Step(NAME, (EXPIRE,), (), plan, run, verify, folders)

@@ -13,7 +13,7 @@ GROUP_BYTES = 100 << 30
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Which files are of a good size, and how many of the others are worth a rewrite."""
+    """Which files are of the right size, and how many of the others are worth a rewrite."""
 
     target: int
     small: int
@@ -40,7 +40,7 @@ def chosen(
 ) -> NDArray[np.int64]:
     """Return the numbers of the files that would be rewritten, group by group.
 
-    *groups* numbers each file's partition; *forced* are files that are rewritten whatever their size.
+    *groups* numbers each file's partition; *forced* are files that are rewritten regardless of size.
     """
     if all_files:
         return np.argsort(groups, kind="stable")

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from pyiceberg.io import FileIO
 
 from rookery.model import MissingFileError, RookeryError
-from rookery.tables.iceberg import IcebergTable, read_files
+from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.files import read_files
 from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
 from rookery.tables.iceberg.metadata_file import MetadataFile
 
@@ -37,7 +38,7 @@ class Named:
     """All that a table names."""
 
     required: tuple[str, ...]  # without these, some snapshot cannot be read
-    optional: tuple[str, ...]  # earlier metadata files, and the hint at the current one: they may be gone
+    optional: tuple[str, ...]  # earlier metadata files, and the version hint: they may be missing
 
 
 def reached(table: IcebergTable, snapshots: Iterable[int]) -> Reached:
@@ -50,9 +51,9 @@ def listed(table: IcebergTable, snapshots: Iterable[int]) -> tuple[frozenset[str
     """Return the manifest lists of snapshots, and the manifests in them by path."""
     lists = set()
     for number in snapshots:
-        found = table.table.snapshot_by_id(number)
-        if found is not None and found.manifest_list:
-            lists.add(found.manifest_list)
+        snapshot = table.table.snapshot_by_id(number)
+        if snapshot is not None and snapshot.manifest_list:
+            lists.add(snapshot.manifest_list)
     manifests = {
         manifest.manifest_path: manifest
         for location in sorted(lists)
@@ -66,10 +67,10 @@ def content(table: IcebergTable, manifests: Iterable[Manifest]) -> pa.Table:
 
     Deletion vectors share a file; its size is that of the whole.
     """
-    found = read_files(table.io, manifests).select(list(_FILE_COLUMNS))
-    if not found.num_rows:
-        return found
-    grouped = found.group_by("path").aggregate([("content", "min"), ("size", "max")])
+    files = read_files(table.io, manifests).select(list(_FILE_COLUMNS))
+    if not files.num_rows:
+        return files
+    grouped = files.group_by("path").aggregate([("content", "min"), ("size", "max")])
     return pa.table({"path": grouped["path"], "content": grouped["content_min"], "size": grouped["size_max"]})
 
 
@@ -97,15 +98,21 @@ def named(table: IcebergTable) -> Named:
     )
 
 
-def named_in(found: MetadataFile, io: FileIO, damaged: list[RookeryError] | None = None) -> Iterator[str]:
+def named_in(metadata: MetadataFile, io: FileIO, damaged: list[RookeryError] | None = None) -> Iterator[str]:
     """Yield all that a metadata file names, itself too.
 
-    It may be of a table that was dropped, or older than the snapshots that have expired since: what is gone
-    names nothing any more. What cannot be read is an error, or is added to *damaged* and left out.
+    It may be of a table that was dropped, or older than the snapshots that have expired since: missing files
+    name nothing any more. What cannot be read is an error, or is added to *damaged* and left out.
     """
-    yield from (found.location, *found.log, *found.statistics, *found.manifest_lists, *found.manifests)
-    manifests = {path: _unlisted(path) for path in found.manifests}
-    for location in found.manifest_lists:
+    yield from (
+        metadata.location,
+        *metadata.log,
+        *metadata.statistics,
+        *metadata.manifest_lists,
+        *metadata.manifests,
+    )
+    manifests = {path: _unlisted(path) for path in metadata.manifests}
+    for location in metadata.manifest_lists:
         with _tolerating(damaged):
             manifests |= {each.manifest_path: each for each in read_manifest_list(io, location)}
     yield from manifests
@@ -129,12 +136,12 @@ def _tolerating(damaged: list[RookeryError] | None) -> Iterator[None]:
 
 
 def _unlisted(path: str) -> Manifest:
-    """A manifest of which nothing is known but where it is."""
+    """A manifest of which only the location is known."""
     nothing = (None,) * 7
     return Manifest(path, 0, 0, 0, 0, 0, *nothing, ())
 
 
 def counts(files: pa.Table) -> dict[str, int]:
-    """Count files by what they hold: data, position deletes, equality deletes."""
+    """Count files by their content: data, position deletes, equality deletes."""
     kinds = {"data": 0, "position": 1, "equality": 2}
     return {name: int(pc.sum(pc.equal(files["content"], kind)).as_py() or 0) for name, kind in kinds.items()}

@@ -1,4 +1,4 @@
-"""Refreshing statistics and indexes: when the policy says so, and after files were rewritten."""
+"""Refreshing statistics and indexes: when the policy requires it, and after files were rewritten."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from rookery.collect.analyze import analyze
 from rookery.collect.choose import Choice
 from rookery.collect.declare import declare, declared_on
+from rookery.collect.declared_statistics import column_sets, distributions
+from rookery.collect.readable import unreadable
 from rookery.collect.statistics import is_registered
 from rookery.indexes import kind_for
 from rookery.maintain.facts.engine_visibility import engine_visibility
@@ -16,75 +18,94 @@ from rookery.maintain.policies.queried import queried_columns
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps.rewrite_manifests import NAME as MANIFESTS
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView, VerificationError
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, VerificationError
 from rookery.maintain.survey import Survey
 from rookery.model import UsageError, column_named
 from rookery.model.report import counted
 from rookery.model.type_names import SKETCHED, base_type
-from rookery.tables.iceberg.java_errors import ConflictError
+from rookery.tables.java_errors import ConflictError
 
 NAME = "refresh statistics"
 REWRITES = (COMPACT, DELETES, MANIFESTS)
 
 
-def choice_of(look: TableView) -> Choice:
-    """Which columns the policy wants; where its queries name none of the table's, all."""
-    wanted, table = look.policy.statistics, look.survey.table
+def choice_of(look: PlanInput) -> Choice:
+    """The columns that the policy selects; all, if its queries name none of the table's."""
+    wanted, table = look.policy.statistics, look.table
     if not wanted.queries:
         return Choice(wanted.columns)
     return Choice(queried_columns(wanted.queries, table.name, table.fields()))
 
 
-def plan(look: TableView) -> Plan | Idle:
-    """Say why statistics are to be refreshed, and how much is to be read."""
-    found = look.survey
-    if found.snapshot is None or not found.files.num_rows:
+def plan(look: PlanInput) -> Plan | Idle:
+    """Plan whether to refresh statistics, why, and how much to read."""
+    survey = look.survey
+    if survey.snapshot is None or not survey.files.num_rows:
         return Idle("the table has no rows")
     missing = tuple(missing_indexes(look))
     why = list(_why(look, missing))
     if not why:
-        return Idle("statistics and indexes are as the policy wants them")
-    fresh = _unread(found)
+        return Idle("statistics and indexes are within the policy")
+    fresh = _unread(survey)
     return Plan(
         "; ".join(why),
         fresh[0],
         fresh[1],
-        {"indexes": tuple((each.kind, each.column) for each in missing), "snapshot": found.snapshot.id},
+        {"indexes": tuple((each.kind, each.column) for each in missing), "snapshot": survey.snapshot.id},
     )
 
 
-def _why(look: TableView, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
-    found = look.survey
-    yield from reasons(look.age, engine_visibility(found, look.comparison.line), look.policy)
+def _why(look: PlanInput, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
+    survey = look.survey
+    yield from reasons(look.age, engine_visibility(survey, look.comparison.line), look.policy)
     rewritten = [step for step in REWRITES if step in look.done]
     if rewritten and look.policy.statistics.after_compaction:
         yield "files were rewritten by this run"
     if missing:
         yield f"{counted(len(missing), 'index', 'indexes')} missing"
-    elif _indexes_behind(found, look.policy.statistics.health):
+    elif _indexes_behind(survey, look.policy.statistics.health):
         yield "indexes do not cover all files"
-    if found.state is not None and (lacking := _columns_lacking(look)):
+    if survey.state is not None and (lacking := _columns_lacking(look)):
         yield f"{counted(lacking, 'column')} not collected yet"
+    if lacking := _statistics_lacking(survey):
+        yield f"{counted(lacking, 'declared statistic')} not collected yet"
 
 
-def _columns_lacking(look: TableView) -> int:
+def _columns_lacking(look: PlanInput) -> int:
     """How many of the columns that the policy names are not collected."""
-    found, names = look.survey, choice_of(look).columns
-    assert found.state is not None
-    known = found.state.header.types
-    columns = [each for each in found.table.fields() if any(_below(each.name, name) for name in names)]
+    survey, names = look.survey, choice_of(look).columns
+    assert survey.state is not None
+    known = survey.state.header.types
+    columns = [each for each in survey.table.fields() if any(_below(each.name, name) for name in names)]
     return sum(each.id not in known and base_type(each.type) in SKETCHED for each in columns)
+
+
+def _statistics_lacking(survey: Survey) -> int:
+    """How many histograms, frequent values and column sets are declared and not collected.
+
+    Where Spark cannot read all columns, some of them may never be; those are no reason to try again.
+    """
+    if survey.state is None or survey.snapshot is None or unreadable(survey.table, survey.snapshot):
+        return 0
+    declared = declared_on(survey.table, survey.store)
+    fields, header = survey.table.fields(), survey.state.header
+    wanted, rows = distributions(declared, fields), header.rows
+    lacking = {
+        ("histogram", each.id) for each in wanted.histogram if rows is None or each.id not in rows.histogram
+    }
+    lacking |= {("top-k", each.id) for each in wanted.top_k if rows is None or each.id not in rows.top_k}
+    return len(lacking) + sum(each.id not in header.types for each in column_sets(declared, fields))
 
 
 def _below(column: str, name: str) -> bool:
     return column == name or column.startswith(f"{name}.")
 
 
-def missing_indexes(look: TableView) -> Iterator[WantedIndex]:
+def missing_indexes(look: PlanInput) -> Iterator[WantedIndex]:
     """Yield the indexes of the policy that are not declared."""
     if not look.policy.indexes:
         return
-    table, store = look.survey.table, look.survey.store
+    table, store = look.table, look.survey.store
     declared = declared_on(table, store).indexes
     there = {(index.kind, index.field_id) for index in declared}
     for wanted in look.policy.indexes:
@@ -92,47 +113,45 @@ def missing_indexes(look: TableView) -> Iterator[WantedIndex]:
             yield wanted
 
 
-def _indexes_behind(found: Survey, health: float) -> bool:
-    """Whether an index lacks some file that statistics know, or more of the rows than statistics may."""
-    if found.fileset is None or found.state is None:
+def _indexes_behind(survey: Survey, health: float) -> bool:
+    """Whether an index lacks a file that statistics describe, or more rows than statistics may lack."""
+    if survey.fileset is None or survey.state is None:
         return False
-    declared = declared_on(found.table, found.store).typed(found.table.fields())
-    fields = {field.id: field for field in found.table.fields()}
-    known = len(found.fileset) - found.fileset.fresh
+    declared = declared_on(survey.table, survey.store).typed(survey.table.fields())
+    fields = {field.id: field for field in survey.table.fields()}
+    known = len(survey.fileset) - survey.fileset.fresh
     covered = [
-        found.fileset.covered(each)
+        survey.fileset.covered(each)
         for each in declared.indexes
         if each.field_id in fields and kind_for(each, fields[each.field_id]) is not None
     ]
-    rows = found.numbers("rows")
+    rows = survey.numbers("rows")
     return any(mask.sum() < known or rows[mask].sum() < health * rows.sum() for mask in covered)
 
 
-def _unread(found: Survey) -> tuple[int, int]:
+def _unread(survey: Survey) -> tuple[int, int]:
     """The files that no state describes, and their bytes."""
-    assert found.fileset is not None
-    known = len(found.fileset) - found.fileset.fresh
-    return found.fileset.fresh, int(found.numbers("size")[known:].sum())
+    assert survey.fileset is not None
+    known = len(survey.fileset) - survey.fileset.fresh
+    return survey.fileset.fresh, int(survey.numbers("size")[known:].sum())
 
 
 def run(look: TableView, planned: Plan) -> Ran:
     """Declare what is missing, then collect."""
-    table, store = look.survey.table, look.survey.store
+    table, store = look.table, look.survey.store
     notes = []
     for kind, column in planned.details["indexes"]:
         try:
             declare(table, store, kind, column)
-        except (
-            UsageError
-        ) as error:  # too many values for its kind, say: the rest is worth having all the same
+        except UsageError as error:  # for example too many values for its kind: the rest is still useful
             notes.append(f"no {kind} index on {column}: {error}")
     outcome = analyze(look.subject.spark, table, store, choice_of(look))
     return Ran(outcome.files_to_read, outcome.bytes_to_read, tuple(notes))
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that the statistics of the snapshot that was analysed are registered, and say what ours say."""
-    table = after.survey.table
+    """Check that the statistics of the analysed snapshot are registered, with Rookery's numbers."""
+    table = after.table
     snapshot = table.snapshots.get(planned.details["snapshot"])
     if snapshot is None:
         return ("the snapshot has expired since",)
@@ -140,7 +159,7 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
         return ("others have committed at the same time",)
     state = after.survey.state
     if state is None or not is_registered(table, snapshot, state):
-        if table.table.schema().schema_id != before.survey.table.table.schema().schema_id:
+        if table.schema().id != before.table.schema().id:
             raise ConflictError(f"the schema of {table.name} has changed meanwhile", hint="run it again")
         raise VerificationError(
             f"the statistics of snapshot {snapshot.id} are not registered",

@@ -1,8 +1,9 @@
-"""How files leave a table's folder: deleted, or moved to a trash in which they stay for a time."""
+"""Removing files from a table's folder: deleted, or moved to a trash and kept there for some time."""
 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import time
 import uuid
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 from rookery.io import Listed, list_folder, local_path, scheme_of, shown
 from rookery.io.identity import Listing
 from rookery.io.moving import delete_file, move_file
-from rookery.maintain.steps.step import Subject
+from rookery.maintain.steps.step import PlanInput
 from rookery.model import UsageError
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import folders_written
 
+OUTSIDE = "outside"
 _STAMP = "%Y%m%dT%H%M%SZ"
 _RUN = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}")
 
@@ -32,41 +34,43 @@ class Trash:
     keep: float  # seconds
 
     def expired(self, store: Store, now: float) -> list[Listed]:
-        """Return the files of runs that are older than they are kept."""
+        """Return the files of runs whose time in the trash has passed."""
         found = list_folder(self.folder, store.io_properties, links=False)
         return [file for file in found if self._written(file) < now - self.keep]
 
     def _written(self, file: Listed) -> float:
-        """When a file came here; one that is not of a run has been put here by others, and stays."""
+        """When a file was moved here; a file that is not of a run was put here by others, and stays."""
         run = file.location.removeprefix(f"{self.folder}/").partition("/")[0]
         match = _RUN.fullmatch(run)
         return timegm(time.strptime(match[1], _STAMP)) if match else float("inf")
 
     def new_run(self, now: float) -> str:
-        """Return the folder of a run that begins now; none has had it before."""
+        """Return the folder of a run that begins now; it is unique."""
         return f"{self.folder}/{time.strftime(_STAMP, time.gmtime(now))}-{uuid.uuid4().hex[:8]}"
 
 
-def trash_of(subject: Subject, table: IcebergTable) -> Trash | None:
-    """Return a table's trash, if its policy wants one; it must lie outside of the folders of all tables."""
-    wanted = subject.policy.orphans
+def trash_of(look: PlanInput) -> Trash | None:
+    """Return a table's trash, if its policy wants one; it must be outside of the folders of all tables."""
+    table, wanted = look.table, look.policy.orphans
     if wanted.trash is None:
         return None
-    others = subject.neighbours.tables() if subject.neighbours is not None else ()
+    others = look.neighbours.tables() if look.neighbours is not None else ()
+    folder = f"{wanted.trash}/{table.uuid}"
     for each in (table, *others):
-        folders = folders_written(each.location, each.table.properties)
-        if any(Listing(folder, ()).contains(wanted.trash) for folder in folders):
+        written = folders_written(each.location, each.properties)
+        if any(Listing(place, ()).contains(name) for place in written for name in (wanted.trash, folder)):
             raise UsageError(
-                f"the trash {shown(wanted.trash)} lies in the folder of {each.name}",
+                f"the trash {shown(wanted.trash)} is in the folder of {each.name}",
                 hint="choose a folder that no table has",
             )
-    return Trash(f"{wanted.trash}/{table.table.metadata.table_uuid}", wanted.trash_keep.total_seconds())
+    return Trash(folder, wanted.trash_keep.total_seconds())
 
 
-def remove(subject: Subject, table: IcebergTable, store: Store, files: Iterable[Listed]) -> None:
-    """Delete files, or move them to the trash under their paths in the table's folder."""
-    trash = trash_of(subject, table)
-    run = trash.new_run(subject.now()) if trash is not None else None
+def remove(look: PlanInput, files: Iterable[Listed]) -> None:
+    """Delete files, or move them to the trash under their paths in the table's folder, or outside of it."""
+    table, store = look.table, look.survey.store
+    trash = trash_of(look)
+    run = trash.new_run(look.now) if trash is not None else None
     for file in files:
         if run is None:
             delete_file(file.location, store.io_properties)
@@ -77,11 +81,12 @@ def remove(subject: Subject, table: IcebergTable, store: Store, files: Iterable[
 def _relative(file: Listed, table: IcebergTable) -> str:
     if file.location.startswith(f"{table.location}/"):
         return file.location.removeprefix(f"{table.location}/")
-    return f"{file.location.rpartition('/')[0].rpartition('/')[2]}/{file.name}"
+    path = file.location.partition("://")[2] if scheme_of(file.location) else local_path(file.location)
+    return f"{OUTSIDE}/{posixpath.normpath(path).lstrip('/')}"  # the whole path, which is unique
 
 
 def empty(files: Iterable[Listed], store: Store) -> None:
-    """Delete what has been in a trash for its time, and the folders that are left empty."""
+    """Delete files whose time in the trash has passed, and folders that are left empty."""
     for file in files:
         delete_file(file.location, store.io_properties)
         if scheme_of(file.location) is None:
@@ -90,7 +95,7 @@ def empty(files: Iterable[Listed], store: Store) -> None:
 
 def _remove_empty_folders(folder: str) -> None:
     """Remove a folder of a run and those above it, up to the run's own, as long as they are empty."""
-    with suppress(OSError):  # others lie there still
+    with suppress(OSError):  # other files are still there
         os.rmdir(folder)
         while not _RUN.fullmatch(os.path.basename(folder)):
             folder = os.path.dirname(folder)

@@ -10,36 +10,37 @@ from numpy.typing import NDArray
 from rookery.maintain.facts.layout import LARGE_SHARE, SMALL_SHARE, number_of
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.packing import Sizes, chosen
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
-from rookery.maintain.survey import POSITION, PUFFIN, Survey, delete_groups
+from rookery.maintain.survey import PUFFIN, Survey, delete_groups
 from rookery.model.report import counted
 from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import call
+from rookery.tables.files import POSITION_DELETES
 
 NAME = "rewrite deletes"
 TARGET_PROPERTY, TARGET = "write.delete.target-file-size-bytes", 64 << 20
 
 
 def sizes_of(survey: Survey, min_files: int) -> Sizes:
-    """Which sizes of position delete files are good ones."""
-    target = number_of(survey.table.table.properties, TARGET_PROPERTY, TARGET)
+    """Which sizes of position delete files are right."""
+    target = number_of(survey.table.properties, TARGET_PROPERTY, TARGET)
     return Sizes(target, int(target * SMALL_SHARE), int(target * LARGE_SHARE), min_files)
 
 
 def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.int64]:
     """Return the sizes of the position delete files among *deletes* that Iceberg would rewrite."""
     files = deletes.filter(
-        pc.and_(pc.equal(deletes["content"], POSITION), pc.not_equal(deletes["format"], PUFFIN))
+        pc.and_(pc.equal(deletes["content"], POSITION_DELETES), pc.not_equal(deletes["format"], PUFFIN))
     )
     sizes = np.asarray(files["size"].to_numpy(), np.int64)
-    groups = delete_groups(files, survey.table.table.specs())
+    groups = delete_groups(files, survey.table.specs)
     taken = chosen(sizes, groups, sizes_of(survey, min_files))
     return sizes[taken]
 
 
-def plan(look: TableView) -> Plan | Idle:
-    """Say which deletes are to be removed, and which rewritten."""
+def plan(look: PlanInput) -> Plan | Idle:
+    """Plan which deletes to remove, and which to rewrite."""
     survey, wanted = look.survey, look.policy.deletes
     if not survey.deletes.num_rows:
         return Idle("there are no deletes")
@@ -65,7 +66,7 @@ def _keys(deletes: pa.Table) -> list[tuple[str, int]]:
 
 
 def _size(deletes: pa.Table) -> int:
-    """Deletion vectors share a file: of each, its own part counts."""
+    """Deletion vectors share a file: for each, only its own part counts."""
     own = pc.coalesce(deletes["content_size"], deletes["size"])
     return int(pc.sum(own).as_py() or 0)
 
@@ -85,15 +86,15 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that the rows are the same, and the files those that were planned."""
-    said = same_rows(before, after)
-    if said or ran.files == planned.files:
-        return said
+    """Check that the rows are the same, and the files those that were planned."""
+    notes = same_rows(before, after)
+    if notes or ran.files == planned.files:
+        return notes
     if before.survey.table.format_version > 2:
-        # There Iceberg turns old deletes to deletion vectors, all of them.
+        # There Iceberg converts all old deletes to deletion vectors.
         return (f"Iceberg rewrote {ran.details['rewritten']:,} delete files to deletion vectors",)
     as_planned(planned, ran, "delete files")
-    return said
+    return notes
 
 
 STEP = Step(NAME, (COMPACT,), ("delete files",), plan, run, verify)

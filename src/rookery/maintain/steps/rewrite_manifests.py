@@ -8,28 +8,26 @@ from collections.abc import Mapping, Sequence
 from rookery.maintain.facts.layout import MANIFEST_SIZE, MANIFEST_SIZE_PROPERTY, number_of
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
-from rookery.maintain.steps.step import Idle, Plan, Ran, Step, TableView
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.model import in_bytes
 from rookery.model.report import counted
 from rookery.spark.procedures import call
-from rookery.tables.iceberg.manifest_list import Manifest
+from rookery.tables import FileList
 
 NAME = "rewrite manifests"
 
 
-def plan(look: TableView) -> Plan | Idle:
-    """Say which manifests are to be rewritten; Iceberg takes all of a partition spec together."""
+def plan(look: PlanInput) -> Plan | Idle:
+    """Plan which manifests to rewrite; Iceberg takes all of a partition spec together."""
     if look.not_rewritable:
         return Idle(look.not_rewritable)
     most = look.policy.manifests.most_small
-    target = number_of(look.survey.table.table.properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
-    by_spec: defaultdict[int, list[Manifest]] = defaultdict(list)
+    target = number_of(look.survey.table.properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
+    by_spec: defaultdict[int, list[FileList]] = defaultdict(list)
     for manifest in look.survey.manifests:
-        by_spec[manifest.partition_spec_id].append(manifest)
-    small = {
-        spec: sum(each.manifest_length < target / 2 for each in found) for spec, found in by_spec.items()
-    }
+        by_spec[manifest.spec_id].append(manifest)
+    small = {spec: sum(each.size < target / 2 for each in manifests) for spec, manifests in by_spec.items()}
     specs = [spec for spec in sorted(by_spec) if small[spec] > most and _taken(by_spec[spec], target)]
     if not specs:
         return Idle(f"{counted(sum(small.values()), 'small manifest')}; {most:,} may be")
@@ -38,19 +36,19 @@ def plan(look: TableView) -> Plan | Idle:
     return Plan(
         f"{counted(count, 'manifest')} below half of {in_bytes(target)}; {most:,} may be",
         len(taken),
-        sum(manifest.manifest_length for manifest in taken),
+        sum(manifest.size for manifest in taken),
         {"specs": tuple(specs)},
     )
 
 
-def _taken(manifests: Sequence[Manifest], target: int) -> list[Manifest]:
+def _taken(manifests: Sequence[FileList], target: int) -> list[FileList]:
     """The manifests that Iceberg would rewrite: of data, of deletes, or of both."""
-    found: list[Manifest] = []
-    for content in (0, 1):
-        mine = [manifest for manifest in manifests if manifest.content == content]
-        if len(mine) > 1 or sum(manifest.manifest_length for manifest in mine) > target:
-            found += mine
-    return found
+    chosen: list[FileList] = []
+    for is_data in (True, False):
+        same_kind = [manifest for manifest in manifests if manifest.is_data is is_data]
+        if len(same_kind) > 1 or sum(manifest.size for manifest in same_kind) > target:
+            chosen += same_kind
+    return chosen
 
 
 def run(look: TableView, planned: Plan) -> Ran:
@@ -62,11 +60,11 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """See that the rows are the same, and the manifests those that were planned."""
-    said = same_rows(before, after)
-    if not said:
+    """Check that the rows are the same, and the manifests those that were planned."""
+    notes = same_rows(before, after)
+    if not notes:
         as_planned(planned, ran, "manifests")
-    return said
+    return notes
 
 
 STEP = Step(NAME, (COMPACT, DELETES), ("manifests",), plan, run, verify)

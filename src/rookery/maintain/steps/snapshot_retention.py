@@ -18,7 +18,7 @@ _FOR_EVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What matters of a snapshot: its parent, and when it was written."""
+    """A snapshot's parent, and when it was written."""
 
     parent: int | None
     timestamp_ms: int
@@ -26,7 +26,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A retention: what is younger stays, and of each branch so many snapshots whatever their age."""
+    """A retention: what is younger stays, and of each branch so many snapshots of any age."""
 
     older_than_ms: int
     keep_last: int
@@ -34,7 +34,7 @@ class Rule:
 
 
 def rule_of(wanted: Snapshots, now_ms: int) -> Rule | None:
-    """Return the retention that a policy asks for; none where snapshots are kept for ever."""
+    """Return the retention that a policy sets; None if all snapshots are kept."""
     if wanted.keep_for is None:
         return None
     older_than = now_ms - int(wanted.keep_for.total_seconds() * 1000)
@@ -43,14 +43,14 @@ def rule_of(wanted: Snapshots, now_ms: int) -> Rule | None:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What goes: snapshots by id, the oldest first, and branches and tags by name."""
+    """What expires: snapshots by id, the oldest first, and branches and tags by name."""
 
     snapshots: tuple[int, ...]
     refs: tuple[str, ...]
 
 
 def retention(metadata: TableMetadata, rule: Rule) -> Retention:
-    """Return which snapshots and refs of a table go."""
+    """Return which snapshots and refs of a table expire."""
     links = {
         each.snapshot_id: Link(each.parent_snapshot_id, each.timestamp_ms) for each in metadata.snapshots
     }
@@ -61,7 +61,7 @@ def retention(metadata: TableMetadata, rule: Rule) -> Retention:
 def expired(
     links: Mapping[int, Link], refs: Mapping[str, SnapshotRef], rule: Rule, max_ref_age_ms: int = _FOR_EVER
 ) -> Retention:
-    """Return which of these snapshots and refs go."""
+    """Return which of these snapshots and refs expire."""
     kept_refs = {
         name: ref for name, ref in refs.items() if name == MAIN or _young(ref, links, rule, max_ref_age_ms)
     }
@@ -81,14 +81,14 @@ def expired(
 
 
 def _young(ref: SnapshotRef, links: Mapping[int, Link], rule: Rule, max_ref_age_ms: int) -> bool:
-    """Whether a ref stays; one whose snapshot is gone does not."""
+    """Whether a ref is kept; one whose snapshot is missing is not."""
     link = links.get(ref.snapshot_id)
     most = ref.max_ref_age_ms if ref.max_ref_age_ms is not None else max_ref_age_ms
     return link is not None and rule.now_ms - link.timestamp_ms <= most
 
 
 def _of_branch(ref: SnapshotRef, links: Mapping[int, Link], rule: Rule) -> set[int]:
-    """The snapshots that a branch keeps, by its own words or by the rule, up to the first that goes."""
+    """The snapshots that a branch keeps, by its own settings or by the rule, up to the first that expires."""
     age = ref.max_snapshot_age_ms
     oldest = rule.now_ms - age if age is not None else rule.older_than_ms
     least = ref.min_snapshots_to_keep if ref.min_snapshots_to_keep is not None else rule.keep_last

@@ -1,7 +1,7 @@
-"""How far files are from being sorted: how many of a partition lie over one another, as bounds tell it.
+"""How far files are from being sorted: how many of a partition overlap, by their bounds.
 
-Unlike the depth that status shows, what no sorting could mend does not count: files that hold one value
-alone, and files whose bounds are the same.
+Unlike the depth that status shows, overlap that sorting cannot remove does not count: files with one value
+only, and files whose bounds are the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rookery.model import Field, column_named
 
 
 def disorder(survey: Survey, wanted: Compaction) -> float | None:
-    """Return how deep files overlap in the order that a policy wants; None where bounds do not tell."""
+    """Return how deep files overlap in the order of a policy; None if bounds are missing."""
     field = _leading(survey, wanted)
     return None if field is None else depth(survey, field)
 
@@ -38,12 +38,12 @@ def depth(survey: Survey, field: Field) -> float | None:
     if not len(groups):
         return None
     wide = lower < upper
-    mendable = np.unique(np.stack([groups, lower, upper], axis=1)[wide], axis=0)
-    if not len(mendable):
+    sortable = np.unique(np.stack([groups, lower, upper], axis=1)[wide], axis=0)
+    if not len(sortable):
         return 1.0
-    # Between two ranks lies a gap; a file covers the gaps from its first rank to its last.
-    width = int(mendable[:, 2].max()) + 1
-    starts = np.sort(mendable[:, 0] * width + mendable[:, 1])
-    ends = np.sort(mendable[:, 0] * width + mendable[:, 2])
+    # Between two ranks is a gap; a file covers the gaps from its first rank to its last.
+    width = int(sortable[:, 2].max()) + 1
+    starts = np.sort(sortable[:, 0] * width + sortable[:, 1])
+    ends = np.sort(sortable[:, 0] * width + sortable[:, 2])
     covering = np.searchsorted(starts, starts, "right") - np.searchsorted(ends, starts, "right")
     return float(covering.mean())

@@ -1,55 +1,79 @@
-"""What the steps of the pipeline share: their subject, what they plan, and what result."""
+"""What the steps of the pipeline share: their subject, plans and results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rookery.collect.readable import not_loadable, refused
+from rookery.collect.readable import refused
+from rookery.io import shown
 from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
 from rookery.maintain.policies.policy import Policy
+from rookery.maintain.steps.listing import Listings, list_table
 from rookery.maintain.survey import Survey
-from rookery.model import RookeryError, TableName
+from rookery.model import RookeryError, StorageError, TableName, UsageError
 from rookery.sidecar import Store
 from rookery.spark.procedures import row_session
+from rookery.tables import Table
 from rookery.tables.iceberg import IcebergTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rookery.io.identity import Listing
     from rookery.maintain.steps.neighbours import Neighbours
 
 
 class Outcome(StrEnum):
-    """What became of a step, or of a run."""
+    """The outcome of a step, or of a run."""
 
     NOT_NEEDED = "not needed"
     PLANNED = "planned"  # a dry run
     DONE = "done"
     FAILED = "failed"
-    STOPPED = "stopped"  # a step that it rests upon has failed, or the run was stopped
-    INTERRUPTED = "interrupted"  # the process that ran it is gone
+    STOPPED = "stopped"  # a step that it depends on has failed, or the run was stopped
+    INTERRUPTED = "interrupted"  # the process that ran it has ended
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A table to be maintained; `load` gives it as it is at that moment, `spark` starts a session."""
+    """A table to be maintained; `load` returns its current version, `spark` starts a session."""
 
     name: TableName
-    load: Callable[[], tuple[IcebergTable, Store]]
+    load: Callable[[], tuple[Table, Store]]
     spark: Callable[[], SparkSession]
     policy: Policy
     now: Callable[[], float]  # seconds since 1970
-    forced: bool = False  # `--yes`: what is refused without it is done
-    neighbours: Neighbours | None = None  # the catalog's other tables; none: they cannot be asked for
+    forced: bool = False  # `--yes`: do what is refused without it
+    neighbours: Neighbours | None = None  # the catalog's other tables; None: they cannot be loaded
+
+    def open(self) -> tuple[IcebergTable, Store]:
+        """Load the table, which must be one of Iceberg."""
+        table, store = self.load()
+        return iceberg(table), store
+
+    def view(self, survey: Survey, done: tuple[str, ...] = (), listings: Listings | None = None) -> TableView:
+        """Return the input of a step's plan and run, as of now."""
+        return TableView(
+            survey=survey,
+            policy=self.policy,
+            now=self.now(),
+            done=done,
+            forced=self.forced,
+            neighbours=self.neighbours,
+            listings=listings,
+            subject=self,
+        )
 
 
-def no_spark() -> SparkSession:
-    """Stand in for a session where only plans are made."""
-    raise AssertionError("plans need no Spark")
+def iceberg(table: Table) -> IcebergTable:
+    """Return a table of Iceberg; other formats need steps of their own."""
+    if not isinstance(table, IcebergTable):
+        raise UsageError(f"{table.name} is not an Iceberg table", hint="only those are maintained")
+    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +93,47 @@ class Idle:
     why: str
 
 
-@dataclass(frozen=True)
-class TableView:
-    """A table as a step finds it, and what the run has done to it so far."""
+@dataclass(frozen=True, kw_only=True)
+class PlanInput:
+    """The input of a plan: the table at one moment, its policy, and the tables and folders around it.
 
-    subject: Subject
+    It has neither the catalog nor Spark nor a clock: the same input gives the same plan.
+    """
+
     survey: Survey
+    policy: Policy
+    now: float  # seconds since 1970
     done: tuple[str, ...] = ()  # names of steps; in a dry run, those that would have been done
+    forced: bool = False  # `--yes`
+    neighbours: Neighbours | None = None  # the catalog's other tables; None: they cannot be loaded
+    listings: Listings | None = None  # of folders, from before the table was loaded
 
     @property
-    def policy(self) -> Policy:
-        """What is wanted of the table."""
-        return self.subject.policy
+    def table(self) -> IcebergTable:
+        """The table, with all that is Iceberg's alone."""
+        return iceberg(self.survey.table)
+
+    def listed(self, location: str) -> Listing:
+        """Return a folder as it was listed before the table was loaded.
+
+        What was committed before a listing is known to a table that is loaded after it. A folder that was
+        not listed then, as the table has begun to write there since, is not examined. Where nothing was
+        listed, as in a dry run, it is listed now.
+        """
+        if self.listings is None:
+            return list_table(location, self.survey.store)
+        listing = self.listings.get(location.rstrip("/"))
+        if listing is None:
+            raise StorageError(
+                f"{shown(location)} is new among the folders that the table writes to", hint="run it again"
+            )
+        if isinstance(listing, StorageError):
+            raise listing
+        return listing
 
     @cached_property
     def comparison(self) -> StatsComparison:
-        """The table's statistics, held against what it is now."""
+        """The table's statistics, compared with the table as it is now."""
         return comparison(self.survey)
 
     @cached_property
@@ -100,21 +149,28 @@ class TableView:
     @property
     def not_loadable(self) -> str | None:
         """Why Iceberg's procedures cannot load the table at all; None if they can."""
-        return not_loadable(self.survey.table)
-
-    def row_session(self) -> SparkSession:
-        """The session in which rows of the table are read and rewritten."""
-        return row_session(self.subject.spark(), self.survey.table.types)
+        return self.survey.table.not_loadable
 
     @property
     def now_ms(self) -> int:
         """The time, as Iceberg counts it."""
-        return int(self.subject.now() * 1000)
+        return int(self.now * 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableView(PlanInput):
+    """A table at the start of a step, with what the step needs to run."""
+
+    subject: Subject
+
+    def row_session(self) -> SparkSession:
+        """The session in which rows of the table are read and rewritten."""
+        return row_session(self.subject.spark(), frozenset(self.survey.table.column_types.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a step did: to how many files and bytes, and what should be said of it."""
+    """What a step did: to how many files and bytes, and notes for its report."""
 
     files: int = 0
     bytes: int = 0
@@ -124,25 +180,27 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of the pipeline: what is needed is planned, run, and then held against the table."""
+    """A step of the pipeline: work is planned, run, and then verified on the table."""
 
     name: str
     needs: tuple[str, ...]  # steps whose failure stops it
     measures: tuple[str, ...]  # the numbers that it is there to change
-    plan: Callable[[TableView], Plan | Idle]  # by metadata alone, with no Spark
+    plan: Callable[[PlanInput], Plan | Idle]
     run: Callable[[TableView, Plan], Ran]
     verify: Callable[
         [TableView, Plan, Ran, TableView], tuple[str, ...]
-    ]  # raises; returns what should be said
+    ]  # raises; returns notes for the report
+    # The folders that the plan examines, if any: they are listed before the table is loaded.
+    folders: Callable[[IcebergTable, Policy], Sequence[str]] | None = None
 
 
 class VerificationError(RookeryError):
-    """A table is not what it should be after a step; nothing more is done to it."""
+    """A table failed verification after a step; no further step is run on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What became of one step."""
+    """The report of one step."""
 
     step: str
     outcome: Outcome
@@ -159,10 +217,10 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class TableRun:
-    """What became of one table."""
+    """The report of one table."""
 
     table: str
-    cause: str  # what set it off: "asked for", "health 0.61 is below 0.8", "every 6h", …
+    cause: str  # why it was started: "asked for", "health 0.61 is below 0.8", "every 6h", …
     outcome: Outcome
     steps: tuple[StepReport, ...]
     seconds: float = 0.0

@@ -1,6 +1,5 @@
-"""Iceberg tables: metadata as one model, file sets as Arrow columns."""
+"""Apache Iceberg: catalogs and tables by PyIceberg, manifests as Arrow columns, commits by Java."""
 
-from rookery.tables.iceberg.files import FILE_SCHEMA, read_files
 from rookery.tables.iceberg.table import IcebergTable
 
-__all__ = ["FILE_SCHEMA", "IcebergTable", "read_files"]
+__all__ = ["IcebergTable"]

@@ -1,6 +1,6 @@
 """Avro's object container files: a header with the writer's schema, then blocks of records.
 
-Iceberg's manifests and manifest lists are such files. What the records hold is read by a program that
+Iceberg's manifests and manifest lists are such files. Records are read by a program that
 `avro_program` makes of the schema.
 """
 
@@ -21,7 +21,7 @@ _SCHEMA, _CODEC = "avro.schema", "avro.codec"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Records as they stand in a file, decompressed. `end` is where the next block begins."""
+    """Records as they are in a file, decompressed. `end` is where the next block begins."""
 
     place: Place
     count: int
@@ -74,7 +74,7 @@ class Container:
 
 
 def open_container(data: bytes, file: str) -> Container:
-    """Read the header of a file's bytes; *file* is what errors call it."""
+    """Read the header of a file's bytes; *file* is its name in errors."""
     place = Place(file)
     if data[: len(MAGIC)] != MAGIC:
         raise FormatError(place, "an Avro file", f"one that begins with {data[: len(MAGIC)]!r}")
@@ -90,18 +90,18 @@ def open_container(data: bytes, file: str) -> Container:
 
 def _metadata(data: bytes, at: int, place: Place) -> tuple[dict[str, bytes], int]:
     """The header's map from texts to bytes, and where it ends."""
-    found: dict[str, bytes] = {}
+    metadata: dict[str, bytes] = {}
     while True:
         start = at
         count, at = items(data, at)
         if at < 0:
             raise FormatError(place.at(start), "the header's metadata", "no number of entries")
         if count == 0:
-            return found, at
+            return metadata, at
         for _ in range(count):
             key, at = _bytes(data, at, place)
             value, at = _bytes(data, at, place)
-            found[key.decode("utf-8", "replace")] = value
+            metadata[key.decode("utf-8", "replace")] = value
 
 
 def _bytes(data: bytes, at: int, place: Place) -> tuple[bytes, int]:

@@ -1,4 +1,4 @@
-"""The codecs of Avro's blocks. None gives more than a limit, whatever a damaged block may claim."""
+"""The codecs of Avro's blocks. None returns more than a limit, even for a damaged block."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RAW_DEFLATE = -15
 _SMALL = 1 << 15
 _CHECKSUM_SIZE = 4
 _STEP = 1 << 20
-# What compresses better than this is no manifest; what is larger does not fit Arrow's 32-bit offsets.
+# No manifest compresses better than this; larger ones do not fit Arrow's 32-bit offsets.
 _LARGEST_RATIO = 1000
 _ALWAYS_ALLOWED = 1 << 20
 LARGEST = 1 << 30
@@ -56,20 +56,20 @@ def _zstandard(data: bytes, limit: int) -> bytes:
         whole: bytes = zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
         return whole
     plain = bytearray()
-    with zstandard.ZstdDecompressor().stream_reader(data) as frame:  # in steps, as it does not tell its size
+    with zstandard.ZstdDecompressor().stream_reader(data) as frame:  # in steps, as it does not state its size
         while len(plain) <= limit and (step := frame.read(_STEP)):
             plain += step
     return bytes(plain)
 
 
 def _snappy(data: bytes, limit: int) -> bytes:
-    """One block with the checksum of its content behind it."""
+    """One block followed by the checksum of its content."""
     size, _ = _unsigned(data)
     if size > limit:
         raise ValueError(f"a block that claims {size} bytes")
     plain: bytes = pa.decompress(data[:-_CHECKSUM_SIZE], size, codec="snappy", asbytes=True)
     if crc32(plain).to_bytes(_CHECKSUM_SIZE, "big") != data[-_CHECKSUM_SIZE:]:
-        raise ValueError("content that does not have the checksum behind it")
+        raise ValueError("content that does not match the checksum after it")
     return plain
 
 
@@ -87,19 +87,19 @@ _CODECS: Mapping[str, Callable[[bytes, int], bytes]] = {
 
 
 def check_codec(codec: str, place: Place) -> None:
-    """Raise where a file's codec is none of ours."""
+    """Raise if a file's codec is not supported."""
     if codec not in (NULL_CODEC, *_CODECS):
         raise FormatError(place, f"a codec among {', '.join((NULL_CODEC, *_CODECS))}", repr(codec))
 
 
 def decompress(codec: str, data: bytes, file: Place, at: int) -> bytes:
-    """Return the content of the block that stands *at* a byte of a file."""
+    """Return the content of the block *at* a byte of a file."""
     limit = min(_ALWAYS_ALLOWED + _LARGEST_RATIO * len(data), LARGEST)
     try:
         plain = _CODECS[codec](data, limit)
     except _ERRORS as error:
-        found = str(error) or type(error).__name__
-        raise FormatError(file.at(at), f"a block compressed with {codec}", found) from error
+        reason = str(error) or type(error).__name__
+        raise FormatError(file.at(at), f"a block compressed with {codec}", reason) from error
     if len(plain) > limit:
         raise FormatError(file.at(at), f"a block of at most {limit} bytes", "more")
     return plain

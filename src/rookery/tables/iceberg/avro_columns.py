@@ -35,7 +35,7 @@ from rookery.tables.iceberg.avro_shape import Fields, columns_of
 
 _FIRST_WORDS, _FIRST_CHARS = 32, 512
 _KERNEL = "rookery.tables.iceberg.avro_kernel"
-_WORTH_NUMBA = 1 << 18  # bytes that plain Python decodes in about the time that it takes to import numba
+_WORTH_NUMBA = 1 << 18  # bytes that plain Python decodes in about the time of importing numba
 _MOST = (1 << 31) - 1  # Arrow's offsets have 32 bits
 _FURTHEST = 4096.0
 
@@ -51,7 +51,7 @@ _WRONG = {
 
 
 class Columns:
-    """The columns of a shape. A record whose column *drop* is *drop_value* leaves no trace."""
+    """The columns of a shape. A record whose column *drop* is *drop_value* is not kept."""
 
     def __init__(self, shape: Fields, drop: str | None = None, drop_value: int = 0) -> None:
         self.shape = shape
@@ -64,7 +64,7 @@ class Columns:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew, with nothing in any column."""
+        """Clear all columns."""
         self._columns = np.zeros((len(self.names), COLUMN_WIDTH), np.int64)
         self._words = np.empty(0, np.int64)
         self._valid = np.empty(0, np.uint8)
@@ -96,15 +96,15 @@ class Columns:
         return program
 
     def _decode(self, program: Program, block: Block) -> bool:
-        """Decode what is left of a block; false where a column must grow first."""
+        """Decode the rest of a block; false where a column must grow first."""
         compiled = _KERNEL in sys.modules or self._read + len(block.data) > _WORTH_NUMBA
         result = (self._run_compiled if compiled else self._run)(program, block.data)
         at = int(self._state[AT])
         if result == avro_run.FULL:
             return False
         if result:
-            found = f"none in the record at byte {at} of the block's content"
-            raise FormatError(block.place, _WRONG[result], found)
+            actual = f"none in the record at byte {at} of the block's content"
+            raise FormatError(block.place, _WRONG[result], actual)
         if at != len(block.data):
             raise FormatError(block.place, f"{block.count} records", f"{len(block.data) - at} bytes more")
         if self.most > _MOST:
@@ -138,9 +138,9 @@ class Columns:
         return self._columns[:, (COUNT, CHAR_COUNT)].astype(np.float64)
 
     def _grow(self, before: NDArray[np.float64], ahead: float) -> None:
-        """Make room where it lacks, or soon will, as a file goes on as it began.
+        """Grow columns that are full, or soon will be, assuming that the rest of the file is like its start.
 
-        A word has taken a byte of the file at least, so that this asks for no more than the file may hold.
+        Each word takes at least a byte of the file, so this allocates no more than the file may contain.
         """
         needed = self._used()
         number = int(self._state[NEED]) // COLUMN_WIDTH
@@ -152,7 +152,7 @@ class Columns:
         self._lay_out(wanted[:, 0], wanted[:, 1])
 
     def _lay_out(self, words: NDArray[np.int64], chars: NDArray[np.int64]) -> None:
-        """Move all columns to new arenas, where they have so much room."""
+        """Move all columns to new arenas, of the given sizes."""
         old = self._columns.copy()
         new = self._columns
         new[:, ROOM], new[:, CHAR_ROOM] = words, chars
@@ -184,7 +184,8 @@ class Columns:
 
     def numbers(self, name: str, kind: pa.DataType, *, required: bool = False) -> pa.Array:
         """Return a column of numbers in Arrow."""
-        values = self.words(name).astype(kind.to_pandas_dtype())  # copied, as arenas have room to spare
+        # A copy, as arenas are larger than their content.
+        values = self.words(name).astype(kind.to_pandas_dtype())
         mask = None if required else self._bitmap(name)
         return pa.Array.from_buffers(kind, len(values), [mask, pa.py_buffer(values)])
 

@@ -1,4 +1,4 @@
-"""The interpreter, compiled. Imported by name where there is much to read, for it brings numba."""
+"""The interpreter, compiled. Imported by name for large files only, as it imports numba."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _copy_word(context: Any, target: Any, to: Any, source: Any, start: Any) -> A
 
 @overload(avro_run.copy)
 def _copy(chars: Any, to: Any, data: Any, start: Any, length: Any) -> Any:
-    """Copy whole words, as columns have room to spare; at the end of the bytes, what there is."""
+    """Copy whole words, as columns have spare bytes; at the end, only the bytes that are left."""
 
     def copy(chars: Any, to: Any, data: Any, start: Any, length: Any) -> None:
         if start + length + SPARE <= len(data):

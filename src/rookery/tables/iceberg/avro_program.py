@@ -34,7 +34,7 @@ class Program:
 
 
 def compile_program(schema: bytes, shape: Fields, place: Place) -> Program:
-    """Return the program that reads *shape* from records of *schema*, which stands at *place*."""
+    """Return the program that reads *shape* from records of *schema*, which is at *place*."""
     try:
         return _compiled(schema, shape)
     except FormatError as error:
@@ -50,7 +50,7 @@ def _compiled(schema: bytes, shape: Fields) -> Program:
 
 
 class _Compiler:
-    """Emits code. Each method returns how many bytes its value takes at least: a list of items that take none
+    """Emits code. Each method returns the minimum of bytes of its value: a list of items that take none
     could be of any length in no space, and is refused.
     """
 

@@ -2,7 +2,7 @@
 
 Plain Python serves small files, which are read before numba would have been imported. An instruction is four
 numbers: the operation and its operands. All columns share three arenas (words, their validity, characters); a
-column's place in them, and how much of it is taken, stands in `columns`. A position below zero says what is
+column's place in them, and how much of it is used, is in `columns`. A negative position states what is
 wrong, so that every step needs one comparison.
 """
 
@@ -18,18 +18,18 @@ OP_WIDTH = 4
 
 BASE, ROOM, COUNT, CHAR_BASE, CHAR_ROOM, CHAR_COUNT = range(6)  # of a column
 COLUMN_WIDTH = 6
-SPARE = 8  # bytes behind a column's own that are nobody's, so that whole words may be copied
+SPARE = 8  # unused bytes after a column's own, so that whole words may be copied
 AT, LEFT, NEED, NEED_WORDS, NEED_CHARS, DROP, DROP_VALUE = range(7)  # of the state
 STATE_WIDTH = 7
 
 BAD_NUMBER, BAD_LENGTH, BAD_BRANCH, BAD_COUNT, BAD_NULL, BAD_RANGE, BAD_BOOLEAN, FULL = range(-1, -9, -1)
-OF_NUMBER, OF_BYTES = -1, -2  # where NULL has no list whose child it could name
+OF_NUMBER, OF_BYTES = -1, -2  # where NULL has no list with a child to name
 
 _LARGEST = 0x7FFF_FFFF_FFFF_FFFF
 
 
 def varint(data: Any, at: Any) -> Any:
-    """Read a number in zigzag form; return it and the position behind it."""
+    """Read a number in zigzag form; return it and the position after it."""
     if at >= len(data):
         return 0, BAD_NUMBER
     byte = data[at]
@@ -48,7 +48,7 @@ def varint(data: Any, at: Any) -> Any:
 
 
 def sized(data: Any, at: Any) -> Any:
-    """Read a length that the bytes behind it do have."""
+    """Read a length, checked against the bytes after it."""
     length, at = varint(data, at)
     if at >= 0 and (length < 0 or length > len(data) - at):
         return 0, BAD_LENGTH
@@ -58,7 +58,7 @@ def sized(data: Any, at: Any) -> Any:
 def items(data: Any, at: Any) -> Any:
     """Read the number of items in the next block of an array or map, zero at its end.
 
-    Every item takes a byte at least, for the compiler refuses others.
+    Every item takes a byte at least, as the compiler refuses others.
     """
     count, at = varint(data, at)
     if at < 0:
@@ -81,7 +81,7 @@ def copy(chars: Any, to: Any, data: Any, start: Any, length: Any) -> Any:
 
 
 def room(state: Any, columns: Any, row: Any, words: Any, length: Any) -> Any:
-    """Whether a column can take so many words and bytes more; if not, the state says what it needs."""
+    """Whether a column has space for so many words and bytes; if not, the state has what it needs."""
     if (
         columns[row + COUNT] + words <= columns[row + ROOM]
         and columns[row + CHAR_COUNT] + length <= columns[row + CHAR_ROOM]
@@ -107,7 +107,7 @@ def put(state: Any, words: Any, valid: Any, columns: Any, row: Any, value: Any, 
 def put_bytes(
     data: Any, at: Any, length: Any, state: Any, words: Any, valid: Any, chars: Any, columns: Any, row: Any
 ) -> Any:
-    """Append bytes; return the position behind them."""
+    """Append bytes; return the position after them."""
     if not room(state, columns, row, 1, length):
         return FULL
     end = columns[row + CHAR_COUNT]
@@ -120,7 +120,7 @@ def put_bytes(
 def pairs_of_longs(
     data: Any, at: Any, key: Any, value: Any, bits: Any, state: Any, words: Any, columns: Any
 ) -> Any:
-    """Append the entries of a map from numbers to numbers; return the position behind it."""
+    """Append the entries of a map from numbers to numbers; return the position after it."""
     while True:
         count, at = items(data, at)
         if at < 0 or count == 0:
@@ -147,7 +147,7 @@ def pairs_of_longs(
 def pairs_of_bytes(
     data: Any, at: Any, key: Any, value: Any, bits: Any, state: Any, words: Any, chars: Any, columns: Any
 ) -> Any:
-    """Append the entries of a map from numbers to bytes; return the position behind it."""
+    """Append the entries of a map from numbers to bytes; return the position after it."""
     while True:
         count, at = items(data, at)
         if at < 0 or count == 0:
@@ -177,7 +177,7 @@ def pairs_of_bytes(
 
 
 def skip(op: Any, size: Any, data: Any, at: Any) -> Any:
-    """Return the position behind a value that nobody wants."""
+    """Return the position after a value that is not needed."""
     if op == SKIP_NUMBER:
         _value, at = varint(data, at)
         return at
@@ -190,7 +190,7 @@ def skip(op: Any, size: Any, data: Any, at: Any) -> Any:
 def take_number(
     op: Any, row: Any, a: Any, data: Any, at: Any, state: Any, words: Any, valid: Any, columns: Any
 ) -> Any:
-    """Append what fills one word: a number, a truth value, the end of a list, a null."""
+    """Append a value of one word: a number, a truth value, the end of a list, a null."""
     value, is_valid = 0, 1
     if op == LONG:
         value, at = varint(data, at)
@@ -219,7 +219,7 @@ def take_bytes(
     op: Any, row: Any, a: Any, data: Any, at: Any, registers: Any,
     state: Any, words: Any, valid: Any, chars: Any, columns: Any,
 ) -> Any:  # fmt: skip
-    """Append bytes that tell their length, bytes of a fixed length, or all bytes since a mark."""
+    """Append bytes with a length, bytes of a fixed length, or all bytes since a mark."""
     if op == BYTES:
         length, at = sized(data, at)
         if at < 0:
@@ -238,7 +238,7 @@ def take(
     op: Any, row: Any, a: Any, b: Any, data: Any, at: Any, registers: Any,
     state: Any, words: Any, valid: Any, chars: Any, columns: Any,
 ) -> Any:  # fmt: skip
-    """Append a value that is wanted; return the position behind it."""
+    """Append a value that is wanted; return the position after it."""
     if op == PAIRS_OF_LONGS:
         return pairs_of_longs(data, at, row, a, b, state, words, columns)
     if op == PAIRS_OF_BYTES:
@@ -252,7 +252,7 @@ def record(
     program: Any, data: Any, at: Any, registers: Any,
     state: Any, words: Any, valid: Any, chars: Any, columns: Any,
 ) -> Any:  # fmt: skip
-    """Decode one record; return the position behind it."""
+    """Decode one record; return the position after it."""
     pc = 0
     while at >= 0:
         op, a, b = program[pc], program[pc + 1], program[pc + 2]
@@ -289,9 +289,9 @@ def run(
     program: Any, data: Any, registers: Any, state: Any,
     words: Any, valid: Any, chars: Any, columns: Any, saved: Any,
 ) -> Any:  # fmt: skip
-    """Decode the records that are left of a block; return zero, or what stopped it before a record.
+    """Decode the records that are left of a block; return zero, or why it stopped before a record.
 
-    A record that is dropped, or that a column has no room for, leaves no trace.
+    A record that is dropped, or that a column has no room for, is not kept.
     """
     while state[LEFT] > 0:
         for i in range(len(columns)):

@@ -53,8 +53,8 @@ class Names:
         if kind in NAMED:
             name = self._full(schema.get("name"), schema.get("namespace"))
             if name in self._open:
-                raise self.error("types that do not hold themselves", name)
-            # With its full name a type means the same wherever it is referred to.
+                raise self.error("types that do not contain themselves", name)
+            # By its full name, a type is the same in all references.
             schema = self._known[name] = {**schema, "name": name, "namespace": ""}
         return ("record" if kind == "error" else kind), schema
 
@@ -72,7 +72,7 @@ class Names:
 
     @contextmanager
     def inside(self, schema: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
-        """Give a record's fields, while it is open: none of them may hold it."""
+        """Yield a record's fields, while it is open: none of them may contain it."""
         name = str(schema["name"])
         if len(self._open) >= _DEEPEST:
             raise self.error("records that nest less deep", name)
@@ -93,6 +93,6 @@ class Names:
         return size
 
     def error(self, expected: str, found: Any) -> FormatError:
-        """Return what to raise about the schema."""
+        """Return an error about the schema."""
         text = found if isinstance(found, str) else json.dumps(found)
         return FormatError(self.place, f"{expected} in the schema", text[:200])

@@ -1,6 +1,6 @@
-"""What is wanted of a record, by Iceberg's field ids: one column for each leaf and each list.
+"""The fields to read of a record, by Iceberg's field ids: one column for each leaf and each list.
 
-Columns are numbered in the order of the shape; those of a list's items stand right behind it.
+Columns are numbered in the order of the shape; those of a list's items follow it directly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A record of plain values as its bytes, to be decoded once for each that differs."""
+    """A record of plain values as its bytes, to be decoded once for each distinct one."""
 
     name: str
 

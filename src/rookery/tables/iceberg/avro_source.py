@@ -1,4 +1,4 @@
-"""Metadata files as bytes, and the one way of saying that they cannot be read."""
+"""Metadata files as bytes, and the error if they cannot be read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GONE_HINT = "has the table been dropped, or the snapshot expired, during the run
 
 @contextmanager
 def readable(path: str) -> Iterator[None]:
-    """Say plainly that a metadata file cannot be read, whatever its library raises."""
+    """Raise one clear error if a metadata file cannot be read, for all errors of its library."""
     try:
         yield
     except FormatError as error:
@@ -39,7 +39,8 @@ def readable(path: str) -> Iterator[None]:
 def read_whole(io: FileIO, path: str) -> bytes:
     """Return all bytes of a metadata file."""
     if scheme_of(path) is not None:
-        with open_source(path, io.properties) as source:  # whose settings are renewed, and size not asked for
+        # Its settings are renewed, and its size is not requested.
+        with open_source(path, io.properties) as source:
             return source.read_all()
     with io.new_input(path).open() as stream:
         return bytes(stream.read())

@@ -1,6 +1,6 @@
 """The values of a partition, from a record's bytes to JSON.
 
-They stand in the form that `rookery.model.predicate` describes, with bytes as hex.
+They are in the form that `rookery.model.predicate` describes, with bytes as hex.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Decode = Callable[[bytes, int], tuple[Any, int]]
 
 @dataclass(frozen=True, slots=True)
 class RecordReader:
-    """Decodes records of plain values, whose bytes the interpreter has walked over and found whole."""
+    """Decodes records of plain values, whose bytes the interpreter has already checked."""
 
     decoders: tuple[Decode, ...]
 

@@ -1,6 +1,6 @@
 """Which deletes are attached to which data file.
 
-A file is known by itself and its deletes together: when its deletes change, it counts as changed.
+A file is identified together with its deletes: when its deletes change, it counts as changed.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_POSITION, _EQUALITY = 1, 2
-_PATH_FIELD = 2147483546  # the reserved id of `file_path` in position delete files
+from rookery.tables.files import EQUALITY_DELETES, single_target
 
 
 def attached_deletes(data: pa.Table, deletes: pa.Table, unpartitioned: frozenset[int]) -> list[str]:
-    """Return for each data file what is attached, as one string that changes when that does; "" for nothing.
+    """Return for each data file a digest of its deletes; "" for none.
 
-    *unpartitioned* are the ids of the specs without fields, whose equality deletes hold for the whole table.
+    *unpartitioned* are the ids of the specs without fields, whose equality deletes apply to the whole table.
     """
-    found = deletes_by_file(data, deletes, unpartitioned)
-    return [_digest(found[index]) if index in found else "" for index in range(data.num_rows)]
+    by_file = deletes_by_file(data, deletes, unpartitioned)
+    return [_digest(by_file[index]) if index in by_file else "" for index in range(data.num_rows)]
 
 
 def deletes_by_file(
     data: pa.Table, deletes: pa.Table, unpartitioned: frozenset[int]
 ) -> dict[int, list[Mapping[str, Any]]]:
     """Return the delete files that may apply to each data file, by its number, where there are any."""
-    found: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    by_file: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
     if deletes.num_rows == 0:
-        return found
+        return by_file
     paths: defaultdict[str, list[int]] = defaultdict(list)  # a file may be committed twice
     for index, path in enumerate(data["path"].to_pylist()):
         paths[path].append(index)
@@ -42,8 +41,8 @@ def deletes_by_file(
     everything = np.arange(data.num_rows)
     for row in deletes.to_pylist():
         for index in _reach(row, paths, sequence, by_partition, everything, unpartitioned):
-            found[index].append(row)
-    return found
+            by_file[index].append(row)
+    return by_file
 
 
 def _partitions(data: pa.Table) -> Mapping[tuple[int, str], NDArray[np.int64]]:
@@ -61,33 +60,24 @@ def _reach(
     everything: NDArray[np.int64],
     unpartitioned: frozenset[int],
 ) -> list[int]:
-    """The data files that a delete file may apply to, after the rules of the specification."""
+    """The data files that a delete file may apply to, by the rules of the specification."""
     number = row["sequence_number"]
     assert isinstance(number, int)
     target = single_target(row)
     if target is not None:
         return [index for index in paths.get(str(target), ()) if sequence[index] <= number]
-    everywhere = row["content"] == _EQUALITY and row["spec_id"] in unpartitioned
+    everywhere = row["content"] == EQUALITY_DELETES and row["spec_id"] in unpartitioned
     none = np.empty(0, np.int64)
     candidates = everything if everywhere else by_partition.get((row["spec_id"], row["partition"]), none)  # type: ignore[arg-type]
-    limit = number - 1 if row["content"] == _EQUALITY else number
+    limit = number - 1 if row["content"] == EQUALITY_DELETES else number
     reached: list[int] = candidates[sequence[candidates] <= limit].tolist()
     return reached
-
-
-def single_target(row: Mapping[str, Any]) -> str | None:
-    """Return the one data file that a delete file is of: it names it, or its bounds of paths do."""
-    if row["referenced_data_file"] or row["content"] != _POSITION:
-        return row["referenced_data_file"]  # type: ignore[no-any-return]
-    lower = dict(row["lower_bounds"] or ()).get(_PATH_FIELD)
-    upper = dict(row["upper_bounds"] or ()).get(_PATH_FIELD)
-    return lower.decode() if lower is not None and lower == upper else None
 
 
 _IDENTITY = ("path", "content_offset", "content_size", "size", "rows", "sequence_number", "added_snapshot_id")
 
 
 def _digest(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A hash of what makes each delete file the same file."""
+    """A hash of the identities of delete files."""
     names = sorted("\0".join(str(row[name]) for name in _IDENTITY) for row in rows)
     return hashlib.blake2b("\n".join(names).encode(), digest_size=12).hexdigest()

@@ -12,6 +12,7 @@ from pyiceberg.io import FileIO
 
 from rookery.io import shown
 from rookery.model import FormatError, Place
+from rookery.tables.files import FILE_SCHEMA
 from rookery.tables.iceberg.avro import open_container
 from rookery.tables.iceberg.avro_columns import Columns
 from rookery.tables.iceberg.avro_program import Program
@@ -19,51 +20,10 @@ from rookery.tables.iceberg.avro_shape import Chars, Fields, Items, Number, Raw,
 from rookery.tables.iceberg.avro_source import read_whole, readable
 from rookery.tables.iceberg.manifest_list import Manifest
 
-_COUNTS = pa.map_(pa.int32(), pa.int64())
-_BOUNDS = pa.map_(pa.int32(), pa.binary())
 _MAPS = ("column_sizes", "value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")
 _DELETED = 2
 _CONTENTS = 3
-_BATCH = 1 << 29  # bytes of one column: two manifests together stay below what Arrow's offsets can tell
-
-FILE_SCHEMA = pa.schema(
-    [
-        ("path", pa.string()),
-        ("content", pa.int8()),  # 0 data, 1 position deletes or deletion vector, 2 equality deletes
-        ("format", pa.string()),
-        ("size", pa.int64()),
-        ("rows", pa.int64()),
-        ("spec_id", pa.int32()),
-        ("partition", pa.string()),  # JSON list of values in the order of the spec
-        ("sequence_number", pa.int64()),
-        ("added_snapshot_id", pa.int64()),
-        ("column_sizes", _COUNTS),
-        ("value_counts", _COUNTS),
-        ("null_counts", _COUNTS),
-        ("nan_counts", _COUNTS),
-        ("lower_bounds", _BOUNDS),
-        ("upper_bounds", _BOUNDS),
-        ("referenced_data_file", pa.string()),
-        ("content_offset", pa.int64()),
-        ("content_size", pa.int64()),
-        ("equality_ids", pa.list_(pa.int32())),
-        ("manifest", pa.string()),
-        ("row_groups", pa.int32()),  # null if the writer does not say where they begin
-    ]
-)
-
-IDENTITY = (
-    "path",
-    "format",
-    "size",
-    "rows",
-    "spec_id",
-    "partition",
-    "sequence_number",
-    "added_snapshot_id",
-)
-"""The columns that together make a file the same file. Its path alone does not: names are used again, and
-the same file committed again has another data sequence number, so other deletes apply to it."""
+_BATCH = 1 << 29  # bytes of one column: two manifests together stay below the limit of Arrow's offsets
 
 _FILE = Fields(
     (
@@ -96,18 +56,8 @@ _ENTRY = Fields(
 )
 
 
-SEPARATOR = pa.scalar("\0", pa.large_string())
-
-
-def identities(files: pa.Table) -> pa.Array:
-    """Return what makes each file the same file, its deletes aside, as one string a file."""
-    columns = [files[name].cast(pa.large_string()) for name in IDENTITY]
-    joined = pc.binary_join_element_wise(*columns, SEPARATOR, null_handling="replace", null_replacement="")
-    return joined.combine_chunks()
-
-
 def read_files(io: FileIO, manifests: Iterable[Manifest]) -> pa.Table:
-    """Return the live files of *manifests*, data and deletes alike."""
+    """Return the live files of *manifests*, both data and deletes."""
     batches: list[pa.RecordBatch] = []
     manifests = list(manifests)
     if not manifests:
@@ -143,7 +93,7 @@ class _Reading:
             self._partition_of.append(self._number_partitions(program, before, file.place))
 
     def _number_partitions(self, program: Program, start: int, place: Place) -> NDArray[np.int64]:
-        """Say for each entry from *start* which partition it is in, decoding each of them once."""
+        """Return the partition of each entry from *start*, decoding each partition once."""
         ends = self.columns.words("partition")
         first = int(ends[start - 1]) if start else 0
         offsets = np.concatenate(([first], ends[start:])) - first
@@ -152,8 +102,8 @@ class _Reading:
         reader = program.readers["partition"]
         texts = [reader.json(value, place) for value in raw.dictionary.to_pylist()]
         numbers = [self._partitions.setdefault(text, len(self._partitions)) for text in texts]
-        found: NDArray[np.int64] = np.array(numbers, np.int64)[raw.indices.to_numpy()]
-        return found
+        codes: NDArray[np.int64] = np.array(numbers, np.int64)[raw.indices.to_numpy()]
+        return codes
 
     def batch(self) -> pa.RecordBatch:
         """Return what has been decoded."""
@@ -212,22 +162,22 @@ class _Reading:
         return pa.array(np.where(self.columns.valid(name), own, self._repeat(of_manifests)), pa.int64())
 
     def _content(self) -> pa.Array:
-        """What the first version of the format, which has no deletes, does not say is data."""
-        found = np.where(self.columns.valid("content"), self.columns.words("content"), 0)
-        wrong = np.flatnonzero((found < 0) | (found >= _CONTENTS))
+        """In the first version of the format, which has no deletes, a missing value means data."""
+        content = np.where(self.columns.valid("content"), self.columns.words("content"), 0)
+        wrong = np.flatnonzero((content < 0) | (content >= _CONTENTS))
         if len(wrong):
-            raise FormatError(self._place(int(wrong[0])), "data or deletes", f"content {found[wrong[0]]}")
-        return pa.array(found, pa.int8())
+            raise FormatError(self._place(int(wrong[0])), "data or deletes", f"content {content[wrong[0]]}")
+        return pa.array(content, pa.int8())
 
     def _text(self, name: str, *, required: bool = False) -> pa.Array:
-        found = self.columns.texts(name, pa.string(), required=required)
+        texts = self.columns.texts(name, pa.string(), required=required)
         try:
-            found.validate(full=True)
+            texts.validate(full=True)
         except pa.ArrowInvalid as error:
-            values = found.view(pa.binary()).to_pylist()
+            values = texts.view(pa.binary()).to_pylist()
             row = next(row for row, value in enumerate(values) if not _is_text(value))
             raise FormatError(self._place(row), f"text in the field {name}", repr(values[row])) from error
-        return found
+        return texts
 
     def _place(self, row: int) -> Place:
         """The manifest that lists a file."""
@@ -241,8 +191,3 @@ def _is_text(value: bytes | None) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def is_data(manifest: Manifest) -> bool:
-    """Whether a manifest lists data files, not deletes."""
-    return manifest.content == 0

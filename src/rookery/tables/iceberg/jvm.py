@@ -12,18 +12,18 @@ from weakref import WeakKeyDictionary
 from rookery.model import CatalogError, MachineError, RookeryError, StorageError, TableName
 from rookery.model.retry import pauses
 from rookery.puffin import THETA_V1, BlobMetadata, WrittenFile
-from rookery.tables.iceberg.java_errors import failure_hint, java_reason, refused_types
+from rookery.tables.java_errors import failure_hint, java_reason, refused_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # Walking tasks through py4j takes most of a millisecond each; this runs where they are.
 #
-# A relation of ours has a table that is in no catalog and whose metadata never changes: all scans of it see
-# one snapshot, and Spark has nothing to load anew. Iceberg's staged scan looks its tasks up by a key when it
-# is planned, which may be long after it was made, so the tasks must live as long as any plan that can still
+# A staged relation has a table that is in no catalog and whose metadata never changes: all scans of it see
+# one snapshot, and Spark has nothing to reload. Iceberg's staged scan looks its tasks up by a key when it
+# is planned, which may be long after it was made, so the tasks must be kept as long as a plan that can still
 # be run. Plans are copied, cached and stored in views; what all copies share is Iceberg's table: each staged
-# relation has one of its own, and the tasks go when it does.
+# relation has one of its own, and the tasks are removed with it.
 _READ = """
 import java.util.*;
 import org.apache.iceberg.*;
@@ -121,7 +121,7 @@ public class RookeryRead {
 _compiled: WeakKeyDictionary[Any, dict[str, dict[str, Any]]] = (
     WeakKeyDictionary()
 )  # methods, by gateway and class
-_ATTEMPTS = 12  # each of which Java tries several times again, as the table's properties say
+_ATTEMPTS = 12  # in each of which Java retries several times, by the table's properties
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 
@@ -143,7 +143,7 @@ def load_java_table(spark: SparkSession, name: TableName) -> Any:
             table.refresh()
     except RookeryError:
         raise
-    except Exception as error:  # py4j wraps whatever Java throws
+    except Exception as error:  # py4j wraps all that Java throws
         reason = java_reason(error)
         raise CatalogError(f"Spark cannot load {name}: {reason}", hint=failure_hint(reason)) from error
     return table
@@ -156,13 +156,13 @@ def register_statistics(
     written: WrittenFile,
     is_named: Callable[[BlobMetadata], bool] = lambda blob: blob.type == THETA_V1,
 ) -> None:
-    """Make a statistics file that of a snapshot, in one commit that is tried again on conflict.
+    """Register a statistics file for a snapshot, in one commit that is retried on conflict.
 
     The table's metadata names theta blobs, or those that *is_named* picks: PyIceberg refuses tables that name
     a type it does not know.
     """
     jvm: Any = spark._jvm
-    # Each dot in the name of a class is a question to the JVM: asked once here, not once a blob.
+    # Each dot in a class name is a call to the JVM: made once here, not once per blob.
     new_list, new_map = jvm.java.util.ArrayList, jvm.java.util.HashMap
     new_blob = jvm.org.apache.iceberg.GenericBlobMetadata
     blobs = new_list()
@@ -186,9 +186,9 @@ def register_statistics(
             )
         try:
             table.updateStatistics().setStatistics(file).commit()
-        except Exception as error:  # py4j wraps whatever Java throws
+        except Exception as error:  # py4j wraps all that Java throws
             if _is_conflict(error) and attempt + 1 < _ATTEMPTS:
-                # Others commit faster than Java tries; statistics are in nobody's way and can wait.
+                # Others commit faster than Java retries; statistics do not conflict with them and can wait.
                 time.sleep(next(waits))
                 continue
             raise CatalogError(
@@ -224,7 +224,7 @@ class PinnedTable:
         """Return a DataFrame over exactly these data files of a snapshot; None if none are given.
 
         They have the columns of the snapshot, or the leaf columns *only*, by id, for a table with others that
-        Spark cannot read. They stay staged as long as anything refers to them: the DataFrame, what is derived
+        Spark cannot read. They stay staged as long as anything references them: the DataFrame, those derived
         from it, a cached plan, a temporary view.
         """
         key = f"rookery-{uuid.uuid4().hex}"
@@ -235,18 +235,18 @@ class PinnedTable:
         return frame
 
     def _schema_id(self, snapshot_id: int) -> int:
-        """The columns of now for the current snapshot, which may be older than they are."""
+        """The current columns for the current snapshot, which may be older than they are."""
         now = self.java.currentSnapshot()
         snapshot = self.java.snapshot(snapshot_id)
         is_old = snapshot is not None and now is not None and now.snapshotId() != snapshot_id
-        found = snapshot.schemaId() if is_old else None
-        return int(self.java.schema().schemaId() if found is None else found)
+        schema_id = snapshot.schemaId() if is_old else None
+        return int(self.java.schema().schemaId() if schema_id is None else schema_id)
 
     def _list(self, values: Sequence[object]) -> Any:
-        found = self.spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+        java_list = self.spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
         for value in values:
-            found.add(value)
-        return found
+            java_list.add(value)
+        return java_list
 
     def _frame(self, method: str, *arguments: Any) -> Any:
         session: Any = self.spark._jsparkSession
@@ -257,16 +257,16 @@ class PinnedTable:
                 by_row = call_compiled(self.spark, "RookeryRead", _READ, "hasVariant", self.java)
         except RookeryError:
             raise
-        except Exception as error:  # py4j wraps whatever Java throws
+        except Exception as error:  # py4j wraps all that Java throws
             reason = java_reason(error)
             raise StorageError(
-                f"Iceberg cannot plan what is to be read: {reason}", hint=failure_hint(reason)
+                f"Iceberg cannot plan the files to read: {reason}", hint=failure_hint(reason)
             ) from error
-        if relation is None:  # Iceberg refuses to stage nothing
+        if relation is None:  # Iceberg refuses to stage no files
             return None
         # With a catalog but no name in it, Spark finds Iceberg's functions and loads no other table.
         catalog = jvm.scala.Option.apply(session.sessionState().catalogManager().catalog(self.name.catalog))
-        # Iceberg's vectorized reader fails on files with a variant, whatever columns are asked for.
+        # Iceberg's vectorized reader fails on files with a variant, even for other columns.
         options = jvm.java.util.HashMap()
         if by_row:
             options.put("vectorization-enabled", "false")
@@ -282,13 +282,13 @@ class PinnedTable:
 
 
 def pinned_table(spark: SparkSession, name: TableName) -> PinnedTable:
-    """Load a table as it is now, whatever Spark's catalog remembers of it."""
+    """Load a table as it is now, not as Spark's catalog has cached it."""
     table = load_java_table(spark, name)
     jvm: Any = spark._jvm
     try:
         pinned = call_compiled(spark, "RookeryRead", _READ, "pin", table)
         location = jvm.org.apache.iceberg.TableUtil.metadataFileLocation(pinned)
-    except Exception as error:  # py4j wraps whatever Java throws
+    except Exception as error:  # py4j wraps all that Java throws
         raise CatalogError(
             f"Spark cannot read {name}: {java_reason(error)}",
             hint="read a table, not one of its metadata tables",
@@ -301,12 +301,12 @@ def call_compiled(spark: SparkSession, class_name: str, source: str, name: str, 
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     classes = _compiled.setdefault(gateway, {})
-    if class_name not in classes:  # once a JVM, with the compiler that Spark brings
+    if class_name not in classes:  # once per JVM, with the compiler that Spark includes
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
         compiler.cook(source)
-        found = compiler.getClassLoader().loadClass(class_name)
-        classes[class_name] = {method.getName(): method for method in found.getDeclaredMethods()}
+        loaded = compiler.getClassLoader().loadClass(class_name)
+        classes[class_name] = {method.getName(): method for method in loaded.getDeclaredMethods()}
     packed = gateway.new_array(jvm.java.lang.Object, len(arguments))
     for position, argument in enumerate(arguments):
         packed[position] = argument

@@ -1,4 +1,4 @@
-"""Manifest lists: what a snapshot's manifests are, and what is known of them without opening any."""
+"""Manifest lists: the manifests of a snapshot, with their summaries."""
 
 from __future__ import annotations
 
@@ -11,20 +11,11 @@ from pyiceberg.io import FileIO
 
 from rookery.io import shown
 from rookery.model import FormatError
+from rookery.tables.files import FieldSummary
 from rookery.tables.iceberg.avro import open_container
 from rookery.tables.iceberg.avro_columns import Columns
 from rookery.tables.iceberg.avro_shape import Chars, Fields, Items, Number
 from rookery.tables.iceberg.avro_source import read_whole, readable
-
-
-@dataclass(frozen=True, slots=True)
-class FieldSummary:
-    """What is known of a partition field in all files of a manifest; bounds are single values as bytes."""
-
-    contains_null: bool
-    contains_nan: bool | None
-    lower: bytes | None
-    upper: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +38,35 @@ class Manifest:
     partitions: tuple[FieldSummary, ...]  # in the order of the spec, or none
 
     @property
+    def path(self) -> str:
+        """Its name."""
+        return self.manifest_path
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it lists data files, not deletes."""
+        return self.content == 0
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.manifest_length
+
+    @property
+    def spec_id(self) -> int:
+        """How its files are partitioned."""
+        return self.partition_spec_id
+
+    @property
     def live_files(self) -> int | None:
-        """How many files it adds and keeps, if it says."""
+        """How many files it adds and keeps, if stated."""
         if self.added_files_count is None or self.existing_files_count is None:
             return None
         return self.added_files_count + self.existing_files_count
 
     @property
     def identity(self) -> str:
-        """What makes it the same manifest.
+        """Its identity.
 
         Its files inherit sequence number and snapshot from it, and one manifest may be committed twice.
         """

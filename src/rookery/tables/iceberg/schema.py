@@ -1,34 +1,30 @@
-"""The leaf columns of an Iceberg schema."""
+"""Iceberg's schemas in the types of the model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
-from rookery.model import Field
+from rookery.model.schema import Column, ListOf, MapOf, Primitive, Schema, Struct, Type
 
 
-def leaves(schema: Schema) -> tuple[Field, ...]:
-    """Return the primitive columns, nested ones too, in the order of the schema."""
-    return tuple(_fields(schema.fields, (), False))
+def schema_of(schema: IcebergSchema) -> Schema:
+    """Return a schema of PyIceberg's."""
+    return Schema(tuple(map(_column, schema.fields)), schema.schema_id)
 
 
-def _fields(fields: tuple[NestedField, ...], parent: tuple[str, ...], repeated: bool) -> Iterator[Field]:
-    for field in fields:
-        yield from _leaf(field, (*parent, field.name), repeated)
+def _column(field: NestedField) -> Column:
+    return Column(
+        field.field_id, field.name, type_of(field.field_type), field.required, field.initial_default
+    )
 
 
-def _leaf(field: NestedField, path: tuple[str, ...], repeated: bool) -> Iterator[Field]:
-    kind: IcebergType = field.field_type
+def type_of(kind: IcebergType) -> Type:
+    """Return a type of PyIceberg's."""
     if isinstance(kind, StructType):
-        yield from _fields(kind.fields, path, repeated)
-    elif isinstance(kind, ListType):
-        yield from _leaf(kind.element_field, (*path, "element"), True)
-    elif isinstance(kind, MapType):
-        for part in (kind.key_field, kind.value_field):
-            yield from _leaf(part, (*path, part.name), True)
-    else:
-        filled = field.initial_default is not None
-        yield Field(field.field_id, ".".join(path), str(kind), field.required, repeated, filled, path)
+        return Struct(tuple(map(_column, kind.fields)))
+    if isinstance(kind, ListType):
+        return ListOf(_column(kind.element_field))
+    if isinstance(kind, MapType):
+        return MapOf(_column(kind.key_field), _column(kind.value_field))
+    return Primitive(str(kind))

@@ -1,50 +1,89 @@
-"""An Iceberg table, as the rooms above see it."""
+"""An Iceberg table, behind the interface of `Table`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 from pyiceberg.io import FileIO
-from pyiceberg.schema import Schema
-from pyiceberg.table import Table
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.table import Table as PyIcebergTable
+from pyiceberg.table.refs import SnapshotRefType
 
 from rookery.model import Field, Snapshot, TableName, UsageError
+from rookery.model.schema import Schema
+from rookery.puffin import BlobMetadata, WrittenFile
+from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
+from rookery.tables.files import FileList
+from rookery.tables.iceberg import jvm
+from rookery.tables.iceberg.deletes import attached_deletes, deletes_by_file
+from rookery.tables.iceberg.files import read_files
+from rookery.tables.iceberg.java_types import java_knows
 from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
-from rookery.tables.iceberg.schema import leaves
+from rookery.tables.iceberg.schema import schema_of
+from rookery.tables.iceberg.transforms import IcebergTransform
+from rookery.tables.partitioning import PartitionField, SortField, TransformKind
+from rookery.tables.table import RegisteredBlob, StatisticsFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 METADATA_PROPERTY = "write.metadata.path"
 
 
 class IcebergTable:
-    """A table's metadata at the moment of loading."""
+    """A table's metadata at the moment of loading: `rookery.tables.Table` for Iceberg."""
 
-    def __init__(self, name: TableName, table: Table) -> None:
+    def __init__(self, name: TableName, table: PyIcebergTable) -> None:
         self.name = name
         self.table = table
         self._manifests: dict[int, list[Manifest]] = {}  # by snapshot: they never change
 
     @property
+    def uuid(self) -> str:
+        """The table's uuid."""
+        return str(self.table.metadata.table_uuid)
+
+    @property
+    def version(self) -> str | None:
+        """The metadata file."""
+        return self.table.metadata_location or None
+
+    @property
     def location(self) -> str:
-        """Where the table lives."""
+        """The folder of the table."""
         return self.table.location().rstrip("/")
 
     @property
     def metadata_folder(self) -> str:
-        """Where its metadata lives, which may be elsewhere."""
+        """The folder of its metadata, which may be elsewhere."""
         return self.table.properties.get(METADATA_PROPERTY, f"{self.location}/metadata").rstrip("/")
 
     @property
+    def properties(self) -> Mapping[str, str]:
+        """The settings that are stored with it."""
+        return self.table.properties
+
+    @property
     def io(self) -> FileIO:
-        """The file system that holds it."""
+        """Its file system."""
         return self.table.io
+
+    @property
+    def io_properties(self) -> Mapping[str, str]:
+        """The settings with which its files are opened; they may contain secrets."""
+        return self.table.io.properties
 
     @property
     def format_version(self) -> int:
         """1, 2 or 3."""
         return int(self.table.format_version)
+
+    # -- snapshots
 
     @cached_property
     def snapshots(self) -> dict[int, Snapshot]:
@@ -57,6 +96,7 @@ class IcebergTable:
                 snapshot.timestamp_ms,
                 snapshot.schema_id,
                 snapshot.summary.operation.value if snapshot.summary else None,
+                summary=snapshot.summary.additional_properties if snapshot.summary else {},
             )
             for snapshot in self.table.metadata.snapshots
         }
@@ -74,9 +114,9 @@ class IcebergTable:
         return self.snapshots[snapshot_id]
 
     def at(self, snapshot_id: int | None) -> Snapshot | None:
-        """Return the snapshot to read rows of: the current one, or one asked for, pinned to its columns."""
-        found = self.snapshot(snapshot_id)
-        return found if found is None or snapshot_id is None else replace(found, pinned=True)
+        """Return the snapshot to read rows of: the current one, or a given one, pinned to its columns."""
+        snapshot = self.snapshot(snapshot_id)
+        return snapshot if snapshot is None or snapshot_id is None else replace(snapshot, pinned=True)
 
     def ancestors(self, snapshot: Snapshot) -> Iterator[Snapshot]:
         """Yield a snapshot, its parent, and so on as far as they are kept."""
@@ -85,47 +125,193 @@ class IcebergTable:
             yield current
             current = self.snapshots.get(current.parent_id) if current.parent_id is not None else None
 
+    @property
+    def branches(self) -> Mapping[str, int]:
+        """The branches, with the ids of their snapshots."""
+        return self._refs(SnapshotRefType.BRANCH)
+
+    @property
+    def tags(self) -> Mapping[str, int]:
+        """The tags, with the ids of their snapshots."""
+        return self._refs(SnapshotRefType.TAG)
+
+    def _refs(self, kind: SnapshotRefType) -> dict[str, int]:
+        refs = self.table.metadata.refs.items()
+        return {name: ref.snapshot_id for name, ref in refs if ref.snapshot_ref_type is kind}
+
+    # -- columns
+
     def schema(self, snapshot: Snapshot | None = None) -> Schema:
-        """Return the schema of a snapshot, or the current one.
+        """Return the schema by which a snapshot is read, or the current one.
 
         The current snapshot is read with the current schema, as engines do: columns may have been renamed,
-        added or promoted since it was written. One that is asked for by its id is read as it was.
+        added or promoted since it was written. One selected by its id is read as it was.
         """
         current = self.table.metadata.current_snapshot_id
-        unpinned = snapshot is None or (snapshot.id == current and not snapshot.pinned)
-        if snapshot is None or unpinned or snapshot.schema_id is None:
-            return self.table.schema()
-        return self.table.schemas().get(snapshot.schema_id, self.table.schema())
+        if snapshot is None or (snapshot.id == current and not snapshot.pinned):
+            return self._current_schema
+        return self.written_schema(snapshot) or self._current_schema
+
+    def written_schema(self, snapshot: Snapshot) -> Schema | None:
+        """Return the schema that a snapshot was written with, if that is known."""
+        return self._schemas.get(snapshot.schema_id) if snapshot.schema_id is not None else None
 
     @cached_property
-    def types(self) -> frozenset[str]:
-        """The types of all leaf columns, of old schemas too."""
-        return frozenset(field.type for schema in self.table.schemas().values() for field in leaves(schema))
+    def _current_schema(self) -> Schema:
+        return schema_of(self.table.schema())
+
+    @cached_property
+    def _schemas(self) -> Mapping[int, Schema]:
+        return {number: schema_of(schema) for number, schema in self.table.schemas().items()}
 
     def fields(self, snapshot: Snapshot | None = None) -> tuple[Field, ...]:
         """Return the leaf columns.
 
-        Files taken over from Hive may lack the columns that they are partitioned by; their values stand in
+        Files imported from Hive may lack the columns that they are partitioned by; their values are in
         the partition.
         """
         identity = {
             field.source_id
-            for spec in self.table.specs().values()
-            for field in spec.fields
-            if isinstance(field.transform, IdentityTransform)
+            for spec in self.specs.values()
+            for field in spec
+            if field.transform.kind is TransformKind.IDENTITY
         }
-        found = leaves(self.schema(snapshot))
-        return tuple(replace(field, filled=True) if field.id in identity else field for field in found)
-
-    def manifests(self, snapshot: Snapshot) -> list[Manifest]:
-        """Return a snapshot's manifests, of data and of deletes."""
-        if snapshot.id not in self._manifests:
-            found = self.table.snapshot_by_id(snapshot.id)
-            assert found is not None
-            self._manifests[snapshot.id] = read_manifest_list(self.io, found.manifest_list)
-        return self._manifests[snapshot.id]
+        leaves = self.schema(snapshot).leaves
+        return tuple(replace(field, filled=True) if field.id in identity else field for field in leaves)
 
     @cached_property
-    def unpartitioned_specs(self) -> frozenset[int]:
-        """The ids of the partition specs that have no fields."""
-        return frozenset(number for number, spec in self.table.specs().items() if not spec.fields)
+    def column_types(self) -> Mapping[int, str]:
+        """The types of all current and former columns by id; the current one where it has changed."""
+        schemas = (*self._schemas.values(), self._current_schema)
+        return {number: str(column.type) for schema in schemas for number, column in schema.by_id.items()}
+
+    @property
+    def last_column_id(self) -> int:
+        """The highest id that a column has had."""
+        return self.table.metadata.last_column_id
+
+    def column_mapping(self, path: str) -> ColumnMapping:
+        """Return how the columns of a data file are found: by field ids."""
+        return BY_FIELD_ID
+
+    @property
+    def maps_names(self) -> bool:
+        """Whether there is a name mapping, for files without field ids."""
+        return self.table.name_mapping() is not None
+
+    # -- partitions and order
+
+    @cached_property
+    def specs(self) -> Mapping[int, Sequence[PartitionField]]:
+        """All partition specs, by id."""
+        return {
+            number: tuple(
+                PartitionField(part.field_id, part.source_id, part.name, IcebergTransform(part.transform))
+                for part in spec.fields
+            )
+            for number, spec in self.table.specs().items()
+        }
+
+    @property
+    def current_spec_id(self) -> int:
+        """The id of the partition spec that new files have."""
+        return self.table.spec().spec_id
+
+    @cached_property
+    def sort_order(self) -> Sequence[SortField]:
+        """The table's sort order; empty if it is unsorted."""
+        return tuple(
+            SortField(
+                part.source_id,
+                IcebergTransform(part.transform),
+                part.direction.value.upper(),
+                part.null_order.value.replace("-", " ").upper(),
+            )
+            for part in self.table.sort_order().fields
+        )
+
+    # -- files
+
+    def file_lists(self, snapshot: Snapshot) -> list[Manifest]:
+        """Return a snapshot's manifests, of data and of deletes."""
+        if snapshot.id not in self._manifests:
+            by_id = self.table.snapshot_by_id(snapshot.id)
+            assert by_id is not None
+            self._manifests[snapshot.id] = read_manifest_list(self.io, by_id.manifest_list)
+        return self._manifests[snapshot.id]
+
+    def read_files(self, lists: Sequence[FileList]) -> pa.Table:
+        """Return the live files of manifests."""
+        return read_files(self.io, cast(Sequence[Manifest], lists))
+
+    def deletes_by_file(self, data: pa.Table, deletes: pa.Table) -> Mapping[int, list[Mapping[str, Any]]]:
+        """Return the delete files that may apply to each data file, by its number, where there are any."""
+        return deletes_by_file(data, deletes, self._unpartitioned)
+
+    def attached_deletes(self, data: pa.Table, deletes: pa.Table) -> list[str]:
+        """Return for each data file a digest of its deletes; "" for none."""
+        return attached_deletes(data, deletes, self._unpartitioned)
+
+    @cached_property
+    def _unpartitioned(self) -> frozenset[int]:
+        """The ids of the partition specs that have no fields: their equality deletes apply to all files."""
+        return frozenset(number for number, spec in self.specs.items() if not spec)
+
+    def stands_alone(self, files: pa.Table) -> NDArray[np.bool_]:
+        """True for every file: deletes by other files are attached to it."""
+        return np.ones(files.num_rows, bool)
+
+    # -- statistics and engines
+
+    @cached_property
+    def statistics(self) -> Sequence[StatisticsFile]:
+        """The statistics files that are registered."""
+        return tuple(
+            StatisticsFile(
+                file.snapshot_id,
+                file.statistics_path,
+                file.file_size_in_bytes,
+                file.file_footer_size_in_bytes,
+                tuple(
+                    RegisteredBlob(blob.type, tuple(blob.fields), blob.snapshot_id, blob.properties or {})
+                    for blob in file.blob_metadata
+                ),
+            )
+            for file in self.table.metadata.statistics
+        )
+
+    @property
+    def statistics_folder(self) -> str:
+        """Where statistics files are written: with the metadata."""
+        return self.metadata_folder
+
+    @property
+    def statistics_paths(self) -> Sequence[str]:
+        """All statistics files that the metadata names, those of partitions too."""
+        metadata = self.table.metadata
+        return [file.statistics_path for file in (*metadata.statistics, *metadata.partition_statistics)]
+
+    def register_statistics(
+        self,
+        spark: SparkSession,
+        snapshot_id: int,
+        written: WrittenFile,
+        is_named: Callable[[BlobMetadata], bool],
+    ) -> None:
+        """Register a statistics file for a snapshot, by a commit of Java's."""
+        jvm.register_statistics(spark, self.name, snapshot_id, written, is_named)
+
+    @cached_property
+    def not_loadable(self) -> str | None:
+        """Why Spark, or any engine in Java, cannot load the table; None if they can."""
+        types = {field.type for schema in self._schemas.values() for field in schema.leaves}
+        unknown = min((kind for kind in types if not java_knows(kind)), default=None)
+        return None if unknown is None else f"Iceberg's Java library does not know the type {unknown}"
+
+    def check_loadable(self, spark: SparkSession) -> None:
+        """Check that Java can load the table."""
+        jvm.load_java_table(spark, self.name)
+
+    def for_engine(self, spark: SparkSession) -> jvm.PinnedTable:
+        """Return the table as Spark reads it."""
+        return jvm.pinned_table(spark, self.name)
