@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,32 @@ def held_up(file: Path) -> Iterator[Path]:
         yield file
     finally:
         aside.rename(file)
+
+
+def _waiting(process: int) -> list[str]:
+    """In what functions of the kernel the threads of a process wait; "0" where they run, or it is hidden."""
+    found = []
+    for path in Path(f"/proc/{process}/task").glob("*/wchan"):
+        with suppress(OSError):  # of a thread that has ended since
+            found.append(path.read_text())
+    return found
+
+
+@cache
+def _kernel_tells() -> bool:
+    """Whether it can be seen what a thread waits for: one that is sure to wait is looked at."""
+    done = threading.Event()
+    waiter = threading.Thread(target=done.wait)
+    waiter.start()
+    tells = False
+    for _ in range(100):
+        tells = any(name not in ("", "0") for name in _waiting(os.getpid()))
+        if tells:
+            break
+        threading.Event().wait(0.01)
+    done.set()
+    waiter.join()
+    return tells
 
 
 def _heed_interrupts() -> None:
@@ -89,6 +116,20 @@ class Running:
                     raise
             assert self.process.poll() is None, self.process.communicate()
             threading.Event().wait(0.01)
+
+    def until_it_opens(self, pipe: Path) -> int:
+        """Wait until a thread of the process itself waits in opening the pipe; return a file to close.
+
+        Our reader of local files reads at offsets, which a pipe refuses: if the other end is opened, it fails
+        at once, and a signal may come too late. So the kernel is asked what it waits for. Where that is
+        hidden, the other end is opened, and the signal has to be quick.
+        """
+        if not _kernel_tells():
+            return self.until_it_reads(pipe)
+        while "wait_for_partner" not in _waiting(self.process.pid):
+            assert self.process.poll() is None, self.process.communicate()
+            threading.Event().wait(0.01)
+        return os.open(os.devnull, os.O_WRONLY)
 
     def signal(self, number: int) -> None:
         os.killpg(self.process.pid, number)
@@ -189,7 +230,8 @@ def test_analyze(
         held_up(a_file(lake, name)) as pipe,
         running(["analyze", name, *SMALL], rookery_home) as command,
     ):
-        os_end = command.until_it_reads(pipe)
+        wait = command.until_it_reads if by == "spark" else command.until_it_opens
+        os_end = wait(pipe)
         command.signal(number)
         code, out, said = command.ended()
         os.close(os_end)
@@ -242,7 +284,7 @@ def test_the_start_of_spark(
 def test_read(spark: SparkSession, lake: Lake, new_table: NewTable, rookery_home: Path, files: int) -> None:
     name = filled(spark, new_table, files)
     with held_up(a_file(lake, name)) as pipe, running(["read", name], rookery_home) as command:
-        os_end = command.until_it_reads(pipe)
+        os_end = command.until_it_opens(pipe)
         command.signal(signal.SIGINT)
         code, out, said = command.ended()
         os.close(os_end)
