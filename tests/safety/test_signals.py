@@ -249,7 +249,7 @@ def test_imports(rookery_home: Path, tmp_path: Path) -> None:
     os.mkfifo(pipe)
     (tmp_path / "typer.py").write_text(f"open({str(pipe)!r}).read()\n")
     with running(["doctor"], rookery_home, PYTHONPATH=str(tmp_path)) as command:
-        os_end = command.until_it_reads(pipe)
+        os_end = command.until_it_opens(pipe)
         command.signal(signal.SIGINT)
         code, out, said = command.ended()
         os.close(os_end)
