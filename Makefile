@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-trino lint format bench bench-collect bench-lookup bench-plan bench-joins bench-status fuzz fuzz-prune fuzz-orphans docs lock java clean
+.PHONY: help setup demo test test-fast test-trino lint format bench bench-collect bench-lookup bench-plan bench-attach bench-discover bench-estimate bench-status fuzz fuzz-prune fuzz-orphans docs lock java clean
 
 help: ## show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,7 +31,13 @@ demo: java ## the product's main job on the embedded default, from nothing
 # Two at a time: each of them starts a JVM, which wants memory more than cores.
 WORKERS ?= 2
 
-test: java ## every test
+# A JVM of the tests starts at half the cost with an archive of its classes.
+SPARK_HOME_OF_TESTS := build/tests/spark/classes.jsa
+
+$(SPARK_HOME_OF_TESTS): $(READY) tests/spark_home.py
+	@$(BIN)/python -m tests.spark_home
+
+test: java $(SPARK_HOME_OF_TESTS) ## every test
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 test-fast: $(READY) ## the tests that need no JVM
@@ -63,8 +69,14 @@ bench-lookup: java ## the same for lookups and counts through indexes: gigabytes
 bench-plan: java ## the same for planning over 50,000 and 500,000 files
 	$(BIN)/python -m benchmarks plan
 
-bench-joins: java ## the same for queries pruned by the join keys of their partners
-	$(BIN)/python -m benchmarks joins
+bench-attach: java ## the same for plain Spark queries of an attached session
+	$(BIN)/python -m benchmarks attach
+
+bench-discover: java ## the same for keys and references, found in states
+	$(BIN)/python -m benchmarks discover
+
+bench-estimate: java ## how far estimates of generated filters are from what is true
+	$(BIN)/python -m benchmarks estimate
 
 bench-status: $(READY) ## the same for the status of 1,000 tables, and of one with 50,000 files; no JVM
 	$(BIN)/python -m benchmarks status

@@ -191,7 +191,9 @@ def _time(deed: Callable[[], object], loops: int) -> float:
 
 
 def _loops(deed: Callable[[], object], effort: Effort) -> int:
-    """How often in a row makes a round long enough for the clock."""
+    """How often in a row makes a round long enough for the clock; if it has no length, nothing is warmed."""
+    if not effort.seconds:
+        return 1
     deed()
     once = _time(deed, 1)
     return max(1, min(1000, int(effort.seconds / max(once, 1e-9))))
@@ -244,8 +246,8 @@ class Report:
         measured = f"{self.python}, {self.cpus} CPUs; {packages}."
         quick = "\n\nA quick run: these numbers say that it runs, and nothing else." if self.quick else ""
         return (
-            f"# {self.title}\n\nRatio: the peer's time by Rookery's; above 1, Rookery is faster. Best of "
-            f"several rounds, both warm, unless a row says otherwise.\n\n{table}\n\n"
+            f"# {self.title}\n\nRatio: the peer's time divided by Rookery's; above 1, Rookery is faster. "
+            f"Best of several rounds, both warm, unless a row says otherwise.\n\n{table}\n\n"
             f"{self._losses()}{measured}{quick}\n"
         )
 

@@ -58,7 +58,7 @@ def open_bench(effort: Effort, *, jvm: bool = True) -> Bench:
     folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault(HOME_VARIABLE, str(folder))
     lake = open_lake(folder)
-    bench = Bench(lake, lake.spark() if jvm else None, folder)  # type: ignore[arg-type]
+    bench = Bench(lake, lake.spark(attach=False) if jvm else None, folder)  # type: ignore[arg-type]
     for namespace in NAMESPACES:
         lake.catalog.create_namespace_if_not_exists(namespace)
     return bench
@@ -134,7 +134,7 @@ def append_files(table: Table, files: Sequence[DataFile]) -> None:
             append.append_data_file(file)
 
 
-# -- what is kept in mind
+# -- caches
 
 
 def is_known(lake: Lake, name: str) -> bool:

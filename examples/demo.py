@@ -1,8 +1,9 @@
-"""The product's main job on the embedded default, from nothing: run by `make demo`.
+"""A tour of Rookery on the embedded catalog, without any setup: run by `make demo`.
 
-TPC-H data goes into two Iceberg tables; Rookery analyses them, some rows are added, and the refresh shows
-what it cost. Then what Spark makes of it, the Puffin file that all engines read, and one order looked up.
-At last a table goes stale, and `rookery maintain` makes it healthy again.
+It writes TPC-H data into two Iceberg tables, analyzes them, adds rows and shows what the refresh reads.
+Then it shows how Spark uses the statistics, the Puffin file that all engines read, and a lookup of one order:
+in plain Spark before and after `attach`, and without Spark.
+At the end it makes a table stale and runs `rookery maintain` on it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def main() -> None:
 
     step(f"TPC-H orders and lineitem at scale {SCALE}, in Iceberg, on a local Spark and a SQLite catalog")
     generate(HOME / "tpch")
-    spark = lake.spark()
+    spark = lake.spark(attach=False)
     spark.sql("CREATE NAMESPACE tpch")
     for table in TABLES:
         rows = spark.read.parquet(str(HOME / "tpch" / f"{table}.parquet"))
@@ -70,7 +71,7 @@ def main() -> None:
     first = rookery.analyze(spark, "lake.tpch.lineitem", histogram=["l_quantity", "l_shipdate"], lake=lake)
     show(first)
 
-    step("new orders arrive; the refresh reads them, and nothing else")
+    step("new orders are inserted; the refresh reads only the new files")
     spark.sql("INSERT INTO lake.tpch.lineitem SELECT * FROM lake.tpch.lineitem WHERE l_orderkey < 3000")
     started = time.perf_counter()
     refresh = rookery.analyze(spark, "lake.tpch.lineitem", lake=lake)
@@ -82,38 +83,43 @@ def main() -> None:
     )
     show(rookery.table("lake.tpch.lineitem", lake).stats())
 
-    step("Spark's optimizer now knows what to expect of  WHERE l_shipmode = 'AIR'")
+    step("Spark's optimizer estimates the number of rows  WHERE l_shipmode = 'AIR'")
     after = expected_rows(spark.sql(planned))
     actual = spark.sql(planned).count()
-    talk().print(f"  rows planned: {before:,} before, {after:,} now; there are {actual:,}")
+    talk().print(f"  estimated rows: {before:,} before, {after:,} now; actual rows: {actual:,}")
 
-    step("the statistics file beside the table, which Spark, Trino and PyIceberg read")
+    step("the statistics file registered with the table, which Spark, Trino and PyIceberg read")
     newest = lake.load("lake.tpch.orders").metadata.statistics[-1]
     show(puffin_files.inspect(newest.statistics_path))
 
-    step(f"one order is looked up:  WHERE {LOOKUP}  — the files are not sorted by it")
+    step(f"lookup of one order:  WHERE {LOOKUP}  (the files are not sorted by this column)")
     show(orders.explain(LOOKUP))
-    by_spark = best(lambda: spark.sql(f"SELECT * FROM lake.tpch.orders WHERE {LOOKUP}").collect())
+    text = f"SELECT * FROM lake.tpch.orders WHERE {LOOKUP}"
+    alone = best(lambda: spark.sql(text).collect())
+    rookery.attach(spark)
+    attached = best(lambda: spark.sql(text).collect())
+    (scan,) = rookery.queries(spark, last=1).queries[0].tables
     by_index = best(lambda: orders.read(LOOKUP))
     talk().print(
-        f"  rookery read: {by_index * 1000:.1f} ms; Spark's own scan: {by_spark * 1000:.0f} ms,"
-        f" {by_spark / by_index:.0f} times as long"
+        f"  spark.sql: {alone * 1000:.0f} ms, {scan.files} files; the same text after rookery.attach(spark):"
+        f" {attached * 1000:.0f} ms, {counted(scan.files_read, 'file')}\n"
+        f"  rookery read, without Spark: {by_index * 1000:.1f} ms"
     )
-    counted = best(lambda: orders.count(COUNT))
+    by_bitmap = best(lambda: orders.count(COUNT))
     count = spark.sql(f"SELECT count(*) FROM lake.tpch.orders WHERE {COUNT}")
     talk().print(
-        f"  count of {COUNT} from the bitmap index: {orders.count(COUNT):,} in {counted * 1000:.1f} ms;"
+        f"  count of {COUNT} from the bitmap index: {orders.count(COUNT):,} in {by_bitmap * 1000:.1f} ms;"
         f" Spark: {count.first()[0]:,} in {best(count.collect) * 1000:.0f} ms"
     )
 
-    go_stale_and_heal(lake, spark)
+    make_stale_and_maintain(lake, spark)
     spark.stop()
-    talk().print("\nlook around: ROOKERY_HOME=build/demo .venv/bin/rookery stats tpch.orders")
+    talk().print("\nto explore the tables: ROOKERY_HOME=build/demo .venv/bin/rookery stats tpch.orders")
 
 
-def go_stale_and_heal(lake: rookery.Lake, spark: object) -> None:
-    """Small commits and deletes wear a table out; its policy says when that is too much."""
-    step("orders go stale: nine small commits, and cancelled orders deleted")
+def make_stale_and_maintain(lake: rookery.Lake, spark: object) -> None:
+    """Bring a table below its policy by small commits and deletes, and maintain it."""
+    step("the table orders becomes stale: nine small commits, and half of the orders deleted")
     target = "'write.target-file-size-bytes' = '8388608', 'write.delete.mode' = 'merge-on-read'"
     spark.sql(f"ALTER TABLE lake.tpch.orders SET TBLPROPERTIES ({target})")  # type: ignore[attr-defined]
     for day in range(9):
@@ -123,13 +129,12 @@ def go_stale_and_heal(lake: rookery.Lake, spark: object) -> None:
     before = rows_of(spark)
     show(rookery.table("lake.tpch.orders", lake).status(columns=False))
 
-    step("rookery maintain --dry-run: what would be done, and why, with no Spark")
+    step("rookery maintain --dry-run: what would be done, and why, without Spark")
     show(lake.maintain("tpch.orders", dry_run=True))
 
-    step("rookery maintain: each step verified after it ran")
+    step("rookery maintain: each step is verified")
     show(lake.maintain("tpch.orders"))
-    stand = rookery.table("lake.tpch.orders", lake).status(columns=False)
-    found = stand.tables[0]
+    found = rookery.table("lake.tpch.orders", lake).status(columns=False).tables[0]
     same = "the same" if rows_of(spark) == before else "DIFFERENT"
     talk().print(
         f"  score {found.score.total:.0f} of 100, statistics {found.statistics.freshness},"
@@ -155,7 +160,7 @@ def best(work: Callable[[], object]) -> float:
 
 
 def expected_rows(frame: object) -> int:
-    """How many rows the optimizer expects; before there are statistics, it does not know."""
+    """The number of rows that the optimizer estimates; 0 if it has no estimate, as without statistics."""
     count = frame._jdf.queryExecution().optimizedPlan().stats().rowCount()  # type: ignore[attr-defined]
     return int(str(count.get())) if count.isDefined() else 0
 

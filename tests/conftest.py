@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 
 import rookery
 from rookery.api.lake import Lake
+from tests import spark_home
 from tests.lakehouse import NewTable, tables
 
 if TYPE_CHECKING:
@@ -24,9 +26,12 @@ settings.register_profile("rookery", deadline=None)  # how long an example takes
 settings.load_profile("rookery")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("COLUMNS", None)  # which workers are given: what is printed must not hang on it
-    os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")  # for the JVMs of other processes too
+    if not hasattr(config, "workerinput"):  # workers inherit it, as do the other processes that start a JVM
+        stack = ExitStack()
+        stack.enter_context(spark_home.prepared())
+        config.add_cleanup(stack.close)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,6 +58,7 @@ def lake(rookery_home: Path) -> Lake:
 @pytest.fixture(scope="session")
 def spark(lake: Lake) -> Iterator[SparkSession]:
     session = lake.spark()
+    rookery.detach(session)  # tests compare with Spark alone
     session.sql("CREATE NAMESPACE IF NOT EXISTS db")
     yield session
     session.stop()
@@ -66,9 +72,16 @@ def new_table(spark: SparkSession) -> Iterator[NewTable]:
 
 
 @pytest.fixture(autouse=True)
-def same_session(request: pytest.FixtureRequest) -> None:
-    """Make the session of all tests the active one again: createDataFrame of another has taken its place."""
-    if "spark" in request.fixturenames:
-        session: Any = request.getfixturevalue("spark")
-        type(session)._activeSession = session
-        session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+def same_session(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Make the session of all tests the active one again: createDataFrame of another has taken its place.
+
+    `rookery.sql` has attached it; the next test compares with Spark alone.
+    """
+    if "spark" not in request.fixturenames:
+        yield
+        return
+    session: Any = request.getfixturevalue("spark")
+    type(session)._activeSession = session
+    session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+    yield
+    rookery.detach(session)

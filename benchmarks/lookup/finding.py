@@ -46,7 +46,7 @@ def rows(lookup: Lookup, effort: Effort) -> Iterator[Row]:
         yield from _asked("read, warm", lookup, warm, peer, keys)
     if dataset is not None:
         opened = Peer("Lance BTREE, opened anew", lances.Cold(dataset.path), 1 / 4)
-        yield from _asked("read, nothing kept in mind", lookup, cold, opened, keys)
+        yield from _asked("read, nothing cached", lookup, cold, opened, keys)
     for peer in peers:
         yield from _asked(
             "read, warm, no such key",

@@ -29,7 +29,7 @@ class Found:
 
 
 def rows(lookup: Lookup, effort: Effort) -> Iterator[Measure]:
-    for what, cold in (("warm", False), ("nothing kept in mind", True)):
+    for what, cold in (("warm", False), ("nothing cached", True)):
         found = _look(lookup, lookup.present(KEYS), cold)
         data = f"{lookup.described}, {KEYS} keys, {what}"
         yield Measure("data files opened, mean", data, mean(found.opened), "files", MOST_FILES)

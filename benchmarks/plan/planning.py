@@ -91,7 +91,7 @@ def rows(plan: Plan, effort: Effort, growth: int) -> Iterator[Row | Measure]:
     )
     yield fast
     slow = compare(
-        "plan, nothing kept in mind",
+        "plan, nothing cached",
         data,
         cold,
         "PyIceberg, table loaded anew",
@@ -102,7 +102,7 @@ def rows(plan: Plan, effort: Effort, growth: int) -> Iterator[Row | Measure]:
     )
     yield slow
     yield compare(
-        "plan, nothing kept in mind",
+        "plan, nothing cached",
         data,
         cold,
         "Iceberg Java, table loaded anew",
@@ -113,5 +113,5 @@ def rows(plan: Plan, effort: Effort, growth: int) -> Iterator[Row | Measure]:
     yield Measure("plan, warm, seconds", data, fast.rookery_seconds, "s", WARM * growth)
     peer = "Iceberg Java, first in this JVM" if growth == 1 else "Iceberg Java, first of this table"
     yield Measure(
-        "plan, nothing kept in mind, seconds", data, slow.rookery_seconds, "s", COLD * growth, peer, first
+        "plan, nothing cached, seconds", data, slow.rookery_seconds, "s", COLD * growth, peer, first
     )

@@ -1,4 +1,4 @@
-"""Statistics and indexes beside lakehouse tables, kept current at the price of new data only."""
+"""Statistics and indexes beside lakehouse tables, updated by reading only new data files."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -9,17 +9,22 @@ from rookery.version import __version__
 if TYPE_CHECKING:
     from rookery import puffin, spark
     from rookery.api.lake import Lake, connect
+    from rookery.api.queries import queries
     from rookery.api.sql import sql
     from rookery.api.statistics import analyze
     from rookery.api.table import table
+    from rookery.spark.attach import attach, detach
 
 __all__ = [
     "Lake",
     "RookeryError",
     "__version__",
     "analyze",
+    "attach",
     "connect",
+    "detach",
     "puffin",
+    "queries",
     "spark",
     "sql",
     "table",
@@ -29,7 +34,10 @@ _LAZY = {"puffin": "rookery.puffin", "spark": "rookery.spark"}
 _LAZY_NAMES = {
     "Lake": "rookery.api.lake",
     "analyze": "rookery.api.statistics",
+    "attach": "rookery.spark.attach",
     "connect": "rookery.api.lake",
+    "detach": "rookery.spark.attach",
+    "queries": "rookery.api.queries",
     "sql": "rookery.api.sql",
     "table": "rookery.api.table",
 }

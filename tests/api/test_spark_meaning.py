@@ -12,7 +12,6 @@ import pytest
 from pyiceberg.expressions import EqualTo, StartsWith
 
 import rookery
-from rookery.api import sql
 from rookery.api.lake import Lake
 from rookery.api.session import prunes, unknown_settings
 from rookery.model import UsageError
@@ -79,9 +78,11 @@ def name(spark: SparkSession, lake: Lake) -> Iterator[str]:
 
 
 @pytest.fixture
-def session(spark: SparkSession) -> SparkSession:
-    """A session whose settings and functions are of no one else's concern."""
-    return spark.newSession()
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session whose settings and functions are of no one else's concern; `rookery.sql` attaches it."""
+    session = spark.newSession()
+    yield session
+    rookery.detach(session)
 
 
 def rows(frame: DataFrame) -> list[str]:
@@ -124,10 +125,23 @@ def test_expressions_mean_the_same_in_every_session(
         assert rookery.table(name, lake).scan(session, expression).count() == expected > 0
 
 
-def test_only_known_settings_are_pruned_under(session: SparkSession, name: str, lake: Lake) -> None:
-    text = f"SELECT * FROM {name} WHERE k = 5"
+@pytest.mark.parametrize("settings", [settings for settings, _ in SESSIONS.values()], ids=list(SESSIONS))
+def test_sql_is_pruned_under_any_settings(
+    session: SparkSession, name: str, lake: Lake, settings: dict[str, str]
+) -> None:
+    """`k` is pruned by its bounds, `s` by its index alone."""
+    configured(session, settings)
+    for where, files in (("k = 5", 1), ("s = 'none'", 0)):
+        text = f"SELECT * FROM {name} WHERE {where}"
+        rookery.sql(session, text, lake).collect()
+        (query,) = rookery.queries(session, last=1).queries
+        assert query.text == text
+        assert [each.files_read for each in query.tables] == [files]
+
+
+def test_a_scan_is_pruned_only_under_known_settings(session: SparkSession) -> None:
     assert not list(unknown_settings(session))
-    assert sql.plan_of(session, text, lake).tables[0].files_left == 1
+    assert prunes(session, "k = 5")
     for key, value in {
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.session.timeZone": "PST",
@@ -135,14 +149,14 @@ def test_only_known_settings_are_pruned_under(session: SparkSession, name: str, 
         "spark.sql.ansi.doubleQuotedIdentifiers": "false",  # as it is by default
     }.items():
         session.conf.set(key, value)
-        assert sql.plan_of(session, text, lake).tables[0].files_left == 1
+        assert prunes(session, "k = 5")
     for key, value in {
         "spark.sql.orderByOrdinal": "false",
         "spark.sql.somebody.elses": "1",
     }.items():
         session.conf.set(key, value)
         assert key in list(unknown_settings(session))
-        assert sql.plan_of(session, text, lake).tables == ()
+        assert not prunes(session, "k = 5")
         session.conf.unset(key)
 
 

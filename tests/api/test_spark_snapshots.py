@@ -1,4 +1,4 @@
-"""One query reads one snapshot of each table, the newest, and goes on reading it as long as it is used."""
+"""A scan reads the newest snapshot, and goes on reading it as long as it is used; `sql` is Spark's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import rookery
-from rookery.api import sql
 from rookery.api.lake import Lake
 from rookery.model import CatalogError
 from rookery.tables.iceberg.jvm import load_java_table
@@ -40,6 +39,14 @@ def name(spark: SparkSession, lake: Lake) -> Iterator[str]:
         yield name
 
 
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session of the test's own, which `rookery.sql` attaches."""
+    session = spark.newSession()
+    yield session
+    rookery.detach(session)
+
+
 @pytest.fixture(scope="module")
 def lasting(spark: SparkSession, lake: Lake) -> Iterator[str]:
     """One that nobody writes to."""
@@ -64,42 +71,22 @@ def test_commits_of_others_are_seen_at_once(
     for key, value in settings.items():
         session.conf.set(key, value)
     table = rookery.table(name, lake)
-    texts = [
-        f"SELECT * FROM {name} WHERE {where}",
-        f"FROM {name} |> WHERE {where}",
-        f"SELECT a.k FROM {name} AS a (k) RIGHT JOIN {name} b USING (k) WHERE {where}",
-    ]
     for change in (lambda: append(lake, name, 5, 5000), lambda: lake.load(name).delete("k = 5")):
         session.table(name).count()  # which Iceberg's catalog remembers
         change()
         expected = table.count(where) if "+" not in where else table.count()
         assert table.scan(session, where).count() == expected
-        session.table(name).count()
-        assert [rookery.sql(session, text, lake).distinct().count() for text in texts] == [
-            table.scan(session, where).distinct().count()
-        ] * 3
 
 
-@pytest.mark.parametrize("first", ["sql", "scan"])
-def test_a_commit_between_planning_and_reading(
-    spark: SparkSession, lake: Lake, name: str, monkeypatch: pytest.MonkeyPatch, first: str
-) -> None:
-    """Of all uses of a table, those that are cut and those that are not, the same snapshot is read."""
-    planned = sql.plan
-
-    def then_committed(*arguments: Any) -> Any:
-        found = planned(*arguments)
-        append(lake, name, 5, 6)
-        load_java_table(spark, lake.table_name(name))  # as another query in the session would
-        return found
-
-    monkeypatch.setattr(sql, "plan", then_committed)
-    text = f"SELECT (SELECT count(*) FROM {name}), (SELECT count(*) FROM {name} WHERE k < 10)"
-    if first == "scan":
-        text = (
-            f"SELECT count(*), count_if(b.k < 10) FROM {name} a LEFT JOIN {name} b ON a.k = b.k AND b.k < 10"
-        )
-    assert tuple(rookery.sql(spark, text, lake).first() or ()) == (80, 10)
+def test_sql_sees_what_the_session_sees(session: SparkSession, lake: Lake, name: str) -> None:
+    append(lake, name, 5)  # the session has not loaded the table yet, so that nothing is cached
+    for text, expected in (
+        (f"SELECT k FROM {name} WHERE k = 5", [(5,), (5,)]),
+        (f"FROM {name} |> WHERE k < 7 |> AGGREGATE count(*)", [(8,)]),
+    ):
+        assert session.sql(text).collect() == expected
+        assert rookery.sql(session, text, lake).collect() == expected
+        rookery.detach(session)
 
 
 def test_a_frame_goes_on_showing_its_snapshot(spark: SparkSession, lake: Lake, name: str) -> None:
@@ -113,70 +100,65 @@ def test_a_frame_goes_on_showing_its_snapshot(spark: SparkSession, lake: Lake, n
     assert table.scan(spark, "n = 5").count() == 2
 
 
-def test_a_column_added_and_no_row(spark: SparkSession, lake: Lake, name: str) -> None:
+def test_a_column_added_and_no_row(spark: SparkSession, session: SparkSession, lake: Lake, name: str) -> None:
     spark.sql(f"ALTER TABLE {name} ADD COLUMN x int")
     for where in (None, "k = 5", "x IS NULL"):
         assert rookery.table(name, lake).scan(spark, where).columns == ["k", "x"]
     text = f"SELECT a.x, b.k FROM {name} a JOIN {name} b ON a.k = b.k AND a.k = 5"
-    assert rookery.sql(spark, text, lake).collect() == [(None, 5)]
+    assert rookery.sql(session, text, lake).collect() == [(None, 5)]
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_metadata_columns(spark: SparkSession, lake: Lake, version: int) -> None:
+def test_metadata_columns(spark: SparkSession, session: SparkSession, lake: Lake, version: int) -> None:
     with tables(spark) as make:
         name = make("k bigint, p int", partitioned="p", **{"format-version": version})
         spark.range(0, 80, 1, 1).selectExpr("id k", "CAST(id DIV 10 AS int) p").writeTo(name).append()
         spark.sql(f"DELETE FROM {name} WHERE k = 7")
+        rookery.analyze(spark, name, lake=lake)
         columns = ["_file", "_pos", "_partition", "_partition.p", "_spec_id", "_deleted"]
         columns += ["_row_id", "_last_updated_sequence_number"] if version > 2 else []
         for chosen in (["_pos"], columns):
             expected = spark.table(name).where("k < 10").select("k", *chosen).collect()
             assert rookery.table(name, lake).scan(spark, "k < 10").select("k", *chosen).collect() == expected
             text = f"SELECT k, {', '.join(chosen)} FROM {name} WHERE k < 10"
-            assert rookery.sql(spark, text, lake).collect() == expected
+            assert rookery.sql(session, text, lake).collect() == expected
         inner = f"SELECT k FROM {name} WHERE k < 10 AND _pos < o._pos + 1"
         outer = f"SELECT k, _pos FROM {name} o WHERE k IN ({inner}) AND k < 70"
-        assert rookery.sql(spark, outer, lake).collect() == spark.sql(outer).collect()
+        assert rookery.sql(session, outer, lake).collect() == spark.sql(outer).collect()
 
 
-def test_a_column_qualified_by_the_current_namespace(spark: SparkSession, lake: Lake, lasting: str) -> None:
+def test_a_column_qualified_by_the_current_namespace(session: SparkSession, lake: Lake, lasting: str) -> None:
     _, namespace, last = lasting.split(".")
-    spark.sql(f"USE lake.{namespace}")
-    try:
-        for columns in (
-            f"{namespace}.{last}.k",
-            f"lake.{namespace}.{last}.k",
-            f"{last}.k",
-            f"{namespace}.{last}.*",
-        ):
-            assert rookery.sql(spark, f"SELECT {columns} FROM {last} WHERE k = 5", lake).collect() == [(5,)]
-    finally:
-        for catalog in ("spark_catalog", "lake"):  # to go elsewhere and back forgets the namespace
-            spark.catalog.setCurrentCatalog(catalog)
+    session.sql(f"USE lake.{namespace}")
+    qualified = (f"{namespace}.{last}.k", f"lake.{namespace}.{last}.k", f"{last}.k", f"{namespace}.{last}.*")
+    for columns in qualified:
+        assert rookery.sql(session, f"SELECT {columns} FROM {last} WHERE k = 5", lake).collect() == [(5,)]
 
 
 def test_catalogs_that_share_only_their_name(
-    spark: SparkSession, lake: Lake, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, session: SparkSession, lake: Lake, name: str, tmp_path: Path
 ) -> None:
     other = rookery.connect("lake", uri=f"sqlite:///{tmp_path}/other.db", warehouse=f"file://{tmp_path}")
     namespace, last = name.split(".")[1:]
     other.catalog.create_namespace(namespace)
     made = other.catalog.create_table((namespace, last), pa.schema([("k", pa.int64())]))
     made.append(pa.table({"k": pa.array([1000], pa.int64())}))
-    assert rookery.sql(spark, f"SELECT k FROM {name} WHERE k = 5", other).collect() == [(5,)]
-    assert "share only the name" in caplog.text
+    assert rookery.sql(session, f"SELECT k FROM {name} WHERE k = 5", other).collect() == [(5,)]
     with pytest.raises(CatalogError, match="share only the name"):
         rookery.table(name, other).scan(spark, "k = 5")
 
 
-def test_a_catalog_that_has_fallen_behind(spark: SparkSession, lake: Lake, name: str, tmp_path: Path) -> None:
+def test_a_catalog_that_has_fallen_behind(
+    session: SparkSession, lake: Lake, name: str, tmp_path: Path
+) -> None:
     """The same table by its uuid, at an older state, answers no query of Spark's."""
     other = rookery.connect("lake", uri=f"sqlite:///{tmp_path}/other.db", warehouse=f"file://{tmp_path}")
     namespace, last = name.split(".")[1:]
     other.catalog.create_namespace(namespace)
     other.catalog.register_table((namespace, last), lake.load(name).metadata_location)
     append(lake, name, 5)
-    assert rookery.sql(spark, f"SELECT k FROM {name} WHERE k = 5", other).collect() == [(5,), (5,)]
+    assert rookery.sql(session, f"SELECT k FROM {name} WHERE k = 5", other).collect() == [(5,), (5,)]
+    assert rookery.table(name, other).scan(session, "k = 5").count() == 2
 
 
 def staged_sets(spark: SparkSession, lake: Lake, name: str) -> int:
@@ -218,14 +200,12 @@ KEPT: dict[str, Callable[[SparkSession, DataFrame], Callable[[], int]]] = {
 }
 
 
-@pytest.mark.parametrize(("kept", "by"), [*zip(KEPT, ["sql", "scan"] * 3, strict=True), ("frame", "scan")])
+@pytest.mark.parametrize("kept", KEPT)
 def test_what_is_staged_lives_as_long_as_it_can_be_read(
-    spark: SparkSession, lake: Lake, lasting: str, by: str, kept: str
+    spark: SparkSession, lake: Lake, lasting: str, kept: str
 ) -> None:
     def frame(number: int) -> DataFrame:
-        if by == "scan":
-            return rookery.table(lasting, lake).scan(spark, f"k = {number}")
-        return rookery.sql(spark, f"SELECT * FROM {lasting} WHERE k = {number}", lake)
+        return rookery.table(lasting, lake).scan(spark, f"k = {number}")
 
     count = KEPT[kept](spark, frame(5))
     frame(25)  # which nobody keeps, and whose end shows that garbage was collected

@@ -93,7 +93,20 @@ def test_bad_names(spark: SparkSession, goods: str) -> None:
 )
 def test_other_statements_go_to_spark(spark: SparkSession, goods: str, text: str) -> None:
     text = text.format(t=goods)
-    assert rookery.sql(spark, text).collect() == spark.sql(text).collect()
+    expected = spark.sql(text).collect()
+    assert rookery.sql(spark, text).collect() == expected
+
+
+def test_the_session_is_attached(spark: SparkSession, goods: str) -> None:
+    rookery.analyze(spark, goods)
+    text = f"SELECT id FROM {goods} WHERE id = 5"
+    with rookery.attach(spark, cbo=True):
+        assert rookery.sql(spark, text).collect() == [(5,)]
+        assert spark.conf.get("spark.sql.cbo.enabled") == "true"  # attached already: its options stay
+        assert rookery.queries(spark, last=1).queries[0].text == text
+    assert rookery.sql(spark, text).collect() == [(5,)]
+    assert rookery.queries(spark, last=1).queries[0].text == text
+    assert spark.conf.get("spark.sql.cbo.enabled") == "false"
 
 
 @pytest.mark.parametrize(
@@ -111,9 +124,9 @@ def test_errors_are_sparks_own(spark: SparkSession, goods: str, text: str) -> No
     from pyspark.errors import PySparkException
 
     text = text.format(t=goods)
-    with pytest.raises(PySparkException) as ours:
-        rookery.sql(spark, text)
     with pytest.raises(PySparkException) as sparks:
         spark.sql(text)
+    with pytest.raises(PySparkException) as ours:
+        rookery.sql(spark, text)
     assert type(ours.value) is type(sparks.value)
     assert ours.value.getCondition() == sparks.value.getCondition()

@@ -1,4 +1,4 @@
-"""`rookery index`, `explain`, `read` and `count`: what they print, what they return, what they refuse."""
+"""`rookery index`, `explain`, `read`, `count`, `estimate`: what they print, return and refuse."""
 
 from __future__ import annotations
 
@@ -150,3 +150,65 @@ def test_refused(rookery: Rookery, name: str, words: list[str], message: str, hi
     assert len(lines) == 2
     assert lines[1].startswith("hint: ")
     assert hint in lines[1]
+
+
+class TestEstimate:
+    def test_each_condition_has_its_source(self, rookery: Rookery, name: str) -> None:
+        code, out, _ = rookery("estimate", name, "s = 's1' AND v < 400", "--output", "json")
+        found = json.loads(out)
+        assert code == 0
+        assert found["rows"]["low"] <= 100 <= found["rows"]["high"] <= 200
+        assert {line["source"] for line in found["conditions"]} == {"bitmap index", "bounds"}
+        code, out, _ = rookery("estimate", name, "s = 's1'")
+        assert code == 0
+        assert out.splitlines()[2].split()[:5] == ["rows", "200", "200", "200", "exact"]
+        assert "bitmap index" in out
+
+    def test_groups(self, rookery: Rookery, name: str) -> None:
+        code, out, _ = rookery("estimate", name, "--group-by", "s,v", "--output", "json")
+        found = json.loads(out)
+        assert (code, found["group_by"]) == (0, ["s", "v"])
+        assert found["rows"] == {"value": 800, "low": 800, "high": 800, "kind": "exact"}
+        assert found["groups"]["value"] == 800
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("v = ",), "error:"),
+            (("nothing = 1",), "nothing"),
+            (("v = 1", "--group-by", "nothing"), "nothing"),
+            (("v = 1", "--group-by", "s,s"), "a column is named twice"),
+            (("v = 1", "--snapshot", "5"), "has no snapshot 5"),
+        ],
+    )
+    def test_bad_input(self, rookery: Rookery, name: str, words: tuple[str, ...], message: str) -> None:
+        code, out, err = rookery("estimate", name, *words)
+        assert (code, out) == (2, "")
+        assert message in err
+        assert "hint:" in err
+
+    def test_a_plan(self, rookery: Rookery, name: str) -> None:
+        words = ("--sql", f"SELECT * FROM {name} WHERE v < 80", "--actual", "--output", "json")
+        code, out, _ = rookery("estimate", *words)
+        nodes = json.loads(out)["nodes"]
+        assert (code, nodes[0]["name"], nodes[0]["rows"]) == (0, "Filter", 80)
+        assert nodes[0]["attached"] == pytest.approx(80, abs=2)
+        code, out, _ = rookery("estimate", "--sql", f"SELECT * FROM {name}")
+        assert (code, out.split()[:3]) == (0, ["node", "alone", "attached"])
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            ((), "a table is missing"),
+            (("{t}", "--actual"), "--actual belongs to --sql"),
+            (("{t}", "--sql", "SELECT 1"), "--sql takes a whole query"),
+            (("--sql", "DROP TABLE {t}"), "not a query"),
+        ],
+    )
+    def test_words_that_do_not_fit(
+        self, rookery: Rookery, name: str, words: tuple[str, ...], message: str
+    ) -> None:
+        code, out, err = rookery("estimate", *(word.format(t=name) for word in words))
+        assert (code, out) == (2, "")
+        assert message in err
+        assert "hint:" in err

@@ -25,7 +25,9 @@ from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.read.rows import read_table
 from rookery.sidecar import Store
+from rookery.spark.attach import attach
 from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg.jvm import load_java_table
 from tests.differential.columns import Column
 from tests.differential.history import Version
 from tests.differential.predicates import Asked, Predicates
@@ -164,16 +166,16 @@ class Asking:
         truth = self.copy.answer(asked, self.session)
         expected = [self.copy.matching(truth.matrix[:, place]) for place in range(len(truth.asked))]
         with self.session.applied(self.world.spark):
-            for way, frames in self._ways():
+            for way, read in self._ways():
                 count = len(expected)
                 if way == "source":  # each relation in a plan starts Python workers, which takes longest
                     count = _SOURCES if self.rng.random() < 0.12 else 0
-                self._compare_way(way, frames, truth.asked[:count], expected[:count])
+                self._compare_way(way, read, truth.asked[:count], expected[:count])
 
     def _compare_way(
         self,
         way: str,
-        frames: Callable[[Sequence[Asked]], DataFrame],
+        read: Callable[[Sequence[Asked]], pa.Table],
         asked: Sequence[Asked],
         expected: Sequence[Counter[Any]],
     ) -> None:
@@ -181,14 +183,14 @@ class Asking:
         if not asked:
             return
         try:
-            found = _by_number(frames(asked).toArrow(), len(asked))
+            found = _by_number(read(asked), len(asked))
         except Exception as error:  # noqa: BLE001  # whose it is, is seen below
             if len(asked) == 1:
                 with self.finds.noted():
                     self._refused(way, asked[0], error)
                 return
             for each, rows in zip(asked, expected, strict=True):
-                self._compare_way(way, frames, [each], [rows])
+                self._compare_way(way, read, [each], [rows])
             return
         for each, rows, table in zip(asked, expected, found, strict=True):
             self.tally.by_spark[way] += 1
@@ -234,27 +236,30 @@ class Asking:
         there = Counter(self.copy.rows_of(found))
         return native <= there <= expected
 
-    def _ways(self) -> list[tuple[str, Callable[[Sequence[Asked]], DataFrame]]]:
+    def _ways(self) -> list[tuple[str, Callable[[Sequence[Asked]], pa.Table]]]:
         spark, lake = self.world.spark, self.world.lake
 
-        def scans(asked: Sequence[Asked]) -> DataFrame:
+        def scans(asked: Sequence[Asked]) -> pa.Table:
             handle = rookery.table(self.name, lake)
-            return _union([handle.scan(spark, each.sql, snapshot=self._snapshot) for each in asked])
+            frames = [handle.scan(spark, each.sql, snapshot=self._snapshot) for each in asked]
+            return _union(frames).toArrow()
 
-        def by_sql(asked: Sequence[Asked]) -> DataFrame:
+        def attached(asked: Sequence[Asked]) -> pa.Table:
             parts = [
                 f"SELECT {number} AS {_NUMBER}, * FROM {self._source()} WHERE {each.sql}"
                 for number, each in enumerate(asked)
             ]
-            return rookery.sql(spark, " UNION ALL ".join(parts), lake=lake)
+            load_java_table(spark, lake.table_name(self.name))  # Spark's catalog may have cached an older one
+            with attach(spark, least_bytes=0):
+                return spark.sql(" UNION ALL ".join(parts)).toArrow()
 
-        def source(asked: Sequence[Asked]) -> DataFrame:
+        def source(asked: Sequence[Asked]) -> pa.Table:
             reader = spark.read.format("rookery").option("table", self.name)
             reader = reader if self._snapshot is None else reader.option("snapshot", self._snapshot)
             relation = reader.load()
-            return _union([relation.where(each.sql) for each in asked])
+            return _union([relation.where(each.sql) for each in asked]).toArrow()
 
-        return [("scan", scans), ("sql", by_sql), ("source", source)]
+        return [("scan", scans), ("attached", attached), ("source", source)]
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Random queries by `rookery.sql` and over the data source, against the same over copies of the tables."""
+"""Random queries, attached and over the data source, against the same over copies of the tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import rookery
-from rookery.api.sql import plan_of
+from rookery.spark.attach import attach
+from rookery.tables.iceberg.jvm import load_java_table
 from tests.differential import query_forms
 from tests.differential.asking import NOT_READ
 from tests.differential.columns import Column
@@ -22,7 +23,7 @@ from tests.differential.queries import Parts, Query, bare, on_copies
 from tests.differential.sessions import Session
 from tests.differential.tally import Tally
 from tests.differential.truth import Copy, difference, rows_of, short
-from tests.differential.world import Find, Finds, World
+from tests.differential.world import Find, Finds, World, configured
 
 Rows = Counter[tuple[Any, ...]]
 SPARK_ERRORS = (PySparkException, Py4JJavaError)  # the latter from toArrow, as it is
@@ -42,14 +43,17 @@ class Querying:
     finds: Finds
 
     def ask(self, count: int, by_source: int) -> None:
-        """Ask some queries by `rookery.sql`, and some more of one relation of the data source a table."""
+        """Ask some queries of an attached session, and some of one relation of the data source a table."""
         lenient = self.session.settings.get("spark.sql.ansi.enabled") == "false"
         tables = _pushable(self.copies, self.columns)
         parts = Parts(self.rng, tables, self.branches, lenient=lenient)
+        for name in self.copies:  # Spark's catalog may have cached an older one
+            load_java_table(self.world.spark, self.world.lake.table_name(f"lake.db.{name}"))
         with self.session.applied(self.world.spark, self.world.other):
             for _ in range(count):
+                query = query_forms.make(parts)
                 with self.finds.noted():
-                    self._compare("sql", query_forms.make(parts), self._by_rookery)
+                    self._compare("attached", query, self._by_attached)
             with self._relations():
                 for _ in range(by_source):
                     query = query_forms.make(parts)
@@ -60,7 +64,7 @@ class Querying:
 
     def _compare(self, way: str, query: Query, answer: Callable[[Query], tuple[Rows, list[str]]]) -> None:
         try:
-            expected, names = self._truth(query, on_copies if way == "sql" else bare)
+            expected, names = self._truth(query, bare if way == "source" else on_copies)
         except SPARK_ERRORS:
             self.tally.refused_by_spark += 1
             return
@@ -78,7 +82,7 @@ class Querying:
         if found_names != names:
             raise Find(f"{told}: columns {found_names}, and Spark has {names}")
         if differs := difference(expected, found):
-            if way == "sql" and self._lost_by_iceberg(query, found):
+            if way != "source" and self._lost_by_iceberg(query, found):
                 self.tally.lost_by_iceberg += 1
                 return
             raise Find(f"{told}: {differs}")
@@ -107,25 +111,29 @@ class Querying:
 
     # -- Rookery's answers
 
-    def _by_rookery(self, query: Query) -> tuple[Rows, list[str]]:
-        spark, lake = self.world.spark, self.world.lake
-        by_rookery = self.rng.random() < 0.7
-        measured, gone = self.rng.random() < 0.3, self.rng.random() < 0.05
-
-        def made(text: str) -> DataFrame:
-            return rookery.sql(spark, text, lake=lake) if by_rookery else spark.sql(text)
-
-        with self._views(spark, query, made):
-            if measured:
-                self._measure(query)
-            frame = rookery.sql(spark, query.text, lake=lake)
+    def _by_attached(self, query: Query) -> tuple[Rows, list[str]]:
+        """The text as it is, in a session that is attached in any way."""
+        spark, gone = self.world.spark, self.rng.random() < 0.05
+        options = {name: self.rng.random() < 0.8 for name in ("statistics", "pruning", "runtime", "cbo")}
+        adaptive = str(self.rng.random() < 0.7).lower()
+        with (
+            configured(spark, {"spark.sql.adaptive.enabled": adaptive}),
+            attach(spark, **options, least_bytes=0),
+            self._views(spark, query, spark.sql),
+        ):
+            frame = rookery.sql(spark, query.text, lake=self.world.lake)  # as spark.sql: it is attached
             if gone:  # a frame holds whatever it needs
                 _collect_garbage(spark)
-            return _rows(frame)
+            answer = _rows(frame)
+            if options["pruning"]:
+                self._measure()
+            return answer
 
-    def _measure(self, query: Query) -> None:
-        tables = plan_of(self.world.spark, query.text, self.world.lake).tables
-        pruned = sum(each.files_left < each.files for each in tables)
+    def _measure(self) -> None:
+        """Count what the last query has read; one in which Iceberg alone skips all files is not listed."""
+        queries = rookery.queries(self.world.spark, last=1).queries
+        tables = queries[0].tables if queries else ()
+        pruned = sum(each.files_read < each.files for each in tables)
         self.tally.planned += 1
         self.tally.planned_pruned += pruned > 0
         self.tally.query_tables += len(tables)

@@ -197,3 +197,48 @@ def test_a_file_without_field_ids_is_read_whole() -> None:
     found, inside = left(source, Compare(Field(1, "c", "long"), Op.EQ, 9))
     assert found == {0, 1, 2}
     assert inside.notes == ["a file without field ids is read whole"]
+
+
+def test_a_file_that_does_not_stand_alone_is_read_whole() -> None:
+    field = Field(1, "c", "int")
+    source = write([field], {"c": list(range(N))})
+    file = StoredFile(source.name, source.size, N, stands_alone=False)
+    inside = row_groups(source, file, Compare(field, Op.EQ, -1), Cache())
+    pages(source, inside, Compare(field, Op.EQ, -1))
+    assert [(group.number, group.rows) for group in inside.groups] == [(0, None), (1, None), (2, None)]
+    assert inside.notes == ["a file whose rows are merged with those of others is read whole"]
+
+
+def test_columns_that_an_index_has_answered_are_not_looked_up_again() -> None:
+    field = Field(1, "c", "int")
+    source = write([field], {"c": [0, 2, 4, 6, 8, 10, 12, 99] * 30}, use_dictionary=True)
+    file = StoredFile(source.name, source.size, N)
+    absent = Compare(field, Op.EQ, 7)  # between the bounds, and not in the dictionary
+    assert not row_groups(source, file, absent, Cache()).groups
+    assert len(row_groups(source, file, absent, Cache(), answered={1}).groups) == 3
+    assert not row_groups(source, file, absent, Cache(), answered={2}).groups
+
+
+@pytest.mark.parametrize("kind", ["dictionary", "bloom", "page index"])
+def test_a_part_that_is_damaged_keeps_what_it_describes(kind: str) -> None:
+    field = Field(1, "c", "int")
+    options: dict[str, Any] = {"use_dictionary": kind == "dictionary"}
+    if kind == "bloom":
+        options["bloom_filter_options"] = {"c": {"ndv": 20, "fpp": 0.001}}
+    whole = write([field], {"c": [0, 2, 4, 6, 8, 10, 12, 99] * 30}, **options)
+    data = bytearray(whole.read(0, whole.size))
+    predicate = Compare(field, Op.EQ, 6 if kind == "page index" else 7)
+    _, inside = left(whole, predicate)
+    for group in inside.footer.row_groups:
+        chunk = group.chunks[0]
+        start = {
+            "dictionary": chunk.start,
+            "bloom": chunk.bloom_filter_offset,
+            "page index": chunk.column_index_offset,
+        }[kind]
+        assert start is not None
+        data[start : start + 8] = b"\xff" * 8
+    found, inside = left(BytesSource(bytes(data), f"inside-{next(_numbers)}.parquet"), predicate)
+    assert found == set(range(N))
+    assert len(inside.notes) == 3
+    assert all("could not be used" in note for note in inside.notes)

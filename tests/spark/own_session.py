@@ -12,7 +12,7 @@ import rookery
 from rookery.collect import run
 from rookery.spark.catalogs import ICEBERG_RUNTIME, SQLITE_JDBC
 
-QUICK = "-XX:TieredStopAtLevel=1"  # not compiled for a long run
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # not compiled for a long run
 
 
 def tasks_by_executor(spark: SparkSession) -> dict[str, int]:

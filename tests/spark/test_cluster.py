@@ -21,6 +21,7 @@ import rookery.__main__
 from rookery.api.lake import Lake
 from rookery.spark.catalogs import ICEBERG_RUNTIME, SQLITE_JDBC
 from tests.lakehouse import distinct, tables
+from tests.spark_home import with_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,14 +103,15 @@ def defaults(folder: Path) -> Path:
     conf = folder / "conf"
     conf.mkdir()
     (folder / "events").mkdir()
-    (conf / "spark-defaults.conf").write_text(
+    text = (
         "# what the people who run the cluster have decided\n"
         f"spark.eventLog.enabled  true\nspark.eventLog.dir=file://{folder}/events\n"
         "spark.eventLog.compress false\n"
         "spark.master            local[3]\nspark.driver.memory     700m\n"
         "spark.sql.shuffle.partitions 5\nspark.app.name theirs\n"
-        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1\n"
+        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
     )
+    (conf / "spark-defaults.conf").write_text(with_archive(text))
     return conf
 
 

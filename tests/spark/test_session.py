@@ -39,6 +39,11 @@ def test_iceberg_version(spark: SparkSession) -> None:
     assert spark.version.startswith("4.1.")
 
 
+def test_python_does_not_import_from_the_jars(spark: SparkSession) -> None:
+    paths = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.path).first()
+    assert not [path for path in [*sys.path, *paths] if "iceberg-spark-runtime" in path]
+
+
 def test_made_by_spark_read_by_python(spark: SparkSession, lake: Lake, name: str) -> None:
     spark.sql(f"CREATE TABLE {name} (id bigint, wort string) USING iceberg")
     spark.sql(f"INSERT INTO {name} VALUES (1, 'eins'), (2, 'zwei'), (3, 'größer')")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rookery.model import Field, MachineError, Snapshot, TableName, UsageError
+from rookery.model import Field, MachineError, Snapshot, TableName
 from rookery.model.schema import Column, Primitive, Schema
 from rookery.parquet import Leaf
 from rookery.puffin import BlobMetadata, DeletionVector, Writer, WrittenFile
 from rookery.tables.column_mapping import ColumnMapping
 from rookery.tables.files import DATA, FILE_SCHEMA, POSITION_DELETES, FieldSummary, FileList
 from rookery.tables.partitioning import PartitionField, SortField, TransformKind
-from rookery.tables.table import EngineTable, RegisteredBlob, StatisticsFile
+from rookery.tables.table import EngineTable, RegisteredBlob, StatisticsFile, Table
 
 ARROW = {"long": pa.int64(), "string": pa.string()}
 
@@ -110,7 +110,7 @@ class Metadata:
     last_column_id: int = 0
 
 
-class MemoryTable:
+class MemoryTable(Table):
     """The metadata at one moment, as `rookery.tables.Table`."""
 
     format_version = 1
@@ -143,22 +143,9 @@ class MemoryTable:
     def snapshots(self) -> Mapping[int, Snapshot]:
         return {version.snapshot.id: version.snapshot for version in self._metadata.versions}
 
-    def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
-        if snapshot_id is None:
-            return self._metadata.versions[-1].snapshot if self._metadata.versions else None
-        if snapshot_id not in self.snapshots:
-            raise UsageError(f"{self.name} has no snapshot {snapshot_id}")
-        return self.snapshots[snapshot_id]
-
-    def at(self, snapshot_id: int | None) -> Snapshot | None:
-        found = self.snapshot(snapshot_id)
-        return found if found is None or snapshot_id is None else replace(found, pinned=True)
-
-    def ancestors(self, snapshot: Snapshot) -> Iterator[Snapshot]:
-        current: Snapshot | None = snapshot
-        while current is not None:
-            yield current
-            current = self.snapshots.get(current.parent_id) if current.parent_id is not None else None
+    @property
+    def current_snapshot_id(self) -> int | None:
+        return self._metadata.versions[-1].snapshot.id if self._metadata.versions else None
 
     def _version(self, snapshot: Snapshot) -> Version:
         return next(each for each in self._metadata.versions if each.snapshot.id == snapshot.id)
@@ -294,6 +281,11 @@ class MemoryWriter:
             if gone:
                 old[path] = self._vector(path, gone, old.get(path))
         self._commit("delete", data, replace(deletes, rows=tuple(old.values())))
+
+    def restore_rows(self) -> None:
+        """Undo all deletes of rows."""
+        data, deletes = self._now()
+        self._commit("overwrite", data, replace(deletes, rows=()))
 
     def remove_file_of(self, row_id: int) -> None:
         """Remove the file that holds a row."""

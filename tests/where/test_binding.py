@@ -44,11 +44,6 @@ class TestNames:
         assert self.names.find(("map",)) == Group("map", "map")
         assert self.names.find(("map", "some key")) == Group("map.`some key`", "value of a map")
 
-    def test_qualified(self) -> None:
-        # A table's name goes before a struct's, as in Spark, if the column is there.
-        assert self.names.find(("user", "id"), qualifiers=["USER"]) == Field(1, "id", "long")
-        assert self.names.find(("user", "name"), qualifiers=["user"]) == Field(2, "user.Name", "string")
-
     def test_unknown(self) -> None:
         with pytest.raises(UsageError, match="no column 'idd' here") as caught:
             self.names.find(("idd",), at=" here")

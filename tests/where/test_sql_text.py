@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlglot import parse_one
 
 from rookery.model import (
     Always,
@@ -32,7 +31,7 @@ from rookery.model import (
 from rookery.model.predicate import ALWAYS, NEVER, all_of, any_of
 from rookery.where.literals import single
 from rookery.where.patterns import begins_with, like
-from rookery.where.sql_text import parse_predicate, predicate_of
+from rookery.where.sql_text import parse_predicate
 from rookery.where.text_values import NAN
 from rookery.where.to_sql import spell
 from tests.where.naive import matches, ordered
@@ -241,17 +240,6 @@ def test_ambiguous_names() -> None:
     with pytest.raises(UsageError, match="column 'a' is ambiguous at column 11"):
         parse_predicate("b = 1 AND a = 1", fields)
     assert parse_predicate("b = 1", fields) == Compare(fields[2], Op.EQ, 1)
-
-
-def test_qualified_names() -> None:
-    def ask(text: str) -> Predicate:
-        return predicate_of(parse_one(text, read="spark"), FIELDS, text=text, qualifiers=["t", "db.T"])
-
-    assert ask("t.n = 5 AND db.t.n = 5 AND n = 5") == Compare(N, Op.EQ, 5)
-    assert ask("t.user.name = 'x'") == Compare(NAME, Op.EQ, "x")
-    assert ask("t.n = t.l") == Opaque("t.n = t.l", "only a column and a literal are compared")
-    with pytest.raises(UsageError, match=r"no column 'u\.n' at column 1"):
-        ask("u.n = 5")
 
 
 def test_deep_and_long_texts() -> None:

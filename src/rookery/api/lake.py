@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as PyIcebergTable
     from pyspark.sql import SparkSession
 
+    from rookery.api.discover import DiscoverReport
     from rookery.api.maintain import MaintainReport
     from rookery.api.status import StatusReport
     from rookery.tables.iceberg import IcebergTable
@@ -131,17 +132,25 @@ class Lake:
         """Return the properties of the catalog that a name begins with."""
         return self.properties if name.catalog == self.name else resolve(name.catalog).properties
 
-    def spark(self, *, master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-        """Return a Spark session that knows this catalog under its name."""
+    def spark(
+        self, *, master: str | None = None, conf: Mapping[str, str] | None = None, attach: bool = True
+    ) -> SparkSession:
+        """Return a Spark session that knows this catalog under its name, attached unless that is declined."""
         from rookery.spark import session  # pyspark is an extra, and slow to import
 
-        return session(self.config, master=master, conf=conf)
+        return session(self.config, master=master, conf=conf, attach=attach)
 
     def status(self, *patterns: str, **options: Any) -> StatusReport:
         """Return the status of tables, all or those that patterns match; see `rookery.api.status.status`."""
         from rookery.api.status import status  # which imports this module
 
         return status(self, patterns, **options)
+
+    def discover(self, *patterns: str, **options: Any) -> DiscoverReport:
+        """Find keys and references between tables; see `rookery.api.discover.discover`."""
+        from rookery.api.discover import discover  # which imports this module
+
+        return discover(self, patterns, **options)
 
     def maintain(self, *patterns: str, **options: Any) -> MaintainReport:
         """Maintain tables by their policies; see `rookery.api.maintain.maintain`."""

@@ -127,7 +127,7 @@ def maintain(
         clock,
         options,
     )
-    candidates = _found(lake, patterns or (ALL,), tables, policies, keep=dry_run)
+    candidates = _candidates(lake, patterns or (ALL,), tables, policies, keep=dry_run)
     for table in candidates:
         if table.policy is not None:
             refuse(table.policy, forced=yes)
@@ -147,7 +147,7 @@ def _runner(lake: Lake, tables: LakeTables, history: str | None) -> Iterator[Tab
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Candidate:
     """A table to maintain, and the key of its lease; without a policy, why it has none."""
 
     name: TableName
@@ -157,9 +157,9 @@ class _Found:
     opened: OpenTable | None = None  # where it is not loaded again
 
 
-def _found(
+def _candidates(
     lake: Lake, patterns: Sequence[str], tables: LakeTables, policies: PolicySet, *, keep: bool
-) -> list[_Found]:
+) -> list[_Candidate]:
     """Return the tables that patterns name; one that a pattern matches may be broken, or dropped meanwhile.
 
     With *keep*, they are returned as they were loaded.
@@ -170,15 +170,15 @@ def _found(
     for name, pattern in named.items():
         try:
             opened = tables.retry(partial(tables.open, name, policies))
-            candidates.append(_Found(name, opened.policy, opened.key, opened=opened if keep else None))
+            candidates.append(_Candidate(name, opened.policy, opened.key, opened=opened if keep else None))
         except RookeryError as error:
             if not is_pattern(pattern) and (len(named) == 1 or isinstance(error, UsageError)):
                 raise  # report a wrong name before anything is done
-            candidates.append(_Found(name, error=_message(error)))
+            candidates.append(_Candidate(name, error=_message(error)))
     return candidates
 
 
-def _maintained(table: _Found, tables: LakeTables, runner: TableRunner | None) -> TableRun:
+def _maintained(table: _Candidate, tables: LakeTables, runner: TableRunner | None) -> TableRun:
     if table.policy is None:
         return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=table.error)
     try:

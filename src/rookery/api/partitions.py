@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -14,8 +13,10 @@ from numpy.typing import NDArray
 
 from rookery.api.values import plain
 from rookery.model import UsageError
+from rookery.model.type_names import base_type, scale_of
 from rookery.tables import Table
 from rookery.tables.partitioning import PartitionField, TransformKind
+from rookery.values.canonical import decimal_of
 
 Shower = Callable[[Any], str | None]  # None for null
 
@@ -82,10 +83,8 @@ def _written(kind: str, value: Any) -> str:
     """
     if kind == "uuid":
         return str(UUID(hex=value))
-    if kind.startswith("decimal("):
-        scale = int(kind.rstrip(")").rpartition(",")[2])
-        digits = tuple(map(int, str(abs(value))))
-        return str(Decimal((int(value < 0), digits, -scale)))
+    if base_type(kind) == "decimal":
+        return str(decimal_of(value, scale_of(kind)))
     return str(plain(kind, value))
 
 

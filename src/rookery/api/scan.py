@@ -16,7 +16,7 @@ from rookery.sidecar import Store
 from rookery.spark.live import check_session, has_jvm
 from rookery.tables import Table
 from rookery.tables.iceberg.jvm import PinnedTable, load_java_table, pinned_table
-from rookery.tables.java_errors import refused_types, translated
+from rookery.tables.java_errors import NotLoadableError, refused_types, translated
 from rookery.where.to_sql import spell
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST = 0.5  # of the files' bytes: where more are left, Spark's own scan is as good
+_MOST = 0.5  # of the files' bytes: where more are left, Spark's own scan is as good
 _ATTEMPTS = 3  # to load a table for Python and for Java between two commits of others
 
 
@@ -38,7 +38,7 @@ def scan(
 ) -> DataFrame:
     """Return the rows that match; Spark applies the predicate again."""
     check_session(spark)
-    table, store, pinned = open_in_both(spark, lake, name)
+    table, store, pinned = _open_in_both(spark, lake, name)
     current = table.at(snapshot)
     text = where if isinstance(where, str) else None
     prunable = pinned is not None and prunes(spark, text or "")
@@ -50,7 +50,7 @@ def scan(
         if pinned is None or not prunable or current is None or not has_columns_of_now:
             frame = _by_spark(spark, table, snapshot)
         elif (pruning := _pruning(table, store, current, predicate)) is not None:
-            frame = left_frame(pruning, pinned)
+            frame = _left_frame(pruning, pinned)
         else:
             frame = pinned.frame() if snapshot is None else _by_spark(spark, table, snapshot)
     if where is not None:
@@ -63,15 +63,19 @@ def _pruning(table: Table, store: Store, current: Snapshot, predicate: Predicate
     if predicate == ALWAYS:
         return None
     pruning = prune(table, current, file_set(table, store, current), predicate)
-    return pruning if pruning.share_left() <= MOST else None
+    return pruning if pruning.share_left() <= _MOST else None
 
 
-def open_in_both(spark: SparkSession, lake: Lake, name: TableName) -> tuple[Table, Store, PinnedTable | None]:
+def _open_in_both(
+    spark: SparkSession, lake: Lake, name: TableName
+) -> tuple[Table, Store, PinnedTable | None]:
     """Load a table as it is now, for Python and for Spark; None where Spark's catalog has other metadata."""
     if not has_jvm(spark):
         return *lake.open(name), None
     for _ in range(_ATTEMPTS):
         table, store = lake.open(name)
+        if table.not_loadable is not None:
+            raise NotLoadableError(name, table.not_loadable)
         pinned = pinned_table(spark, name)
         if pinned.uuid != table.uuid:
             raise CatalogError(
@@ -94,7 +98,7 @@ def _by_spark(spark: SparkSession, table: Table, snapshot_id: int | None) -> Dat
     return reader.table(str(table.name))
 
 
-def left_frame(pruning: Pruning, pinned: PinnedTable) -> DataFrame:
+def _left_frame(pruning: Pruning, pinned: PinnedTable) -> DataFrame:
     """Return the rows of the files that are left."""
     paths = pruning.files.files["path"].take(pruning.numbers).to_pylist()
     staged = pinned.staged(pruning.snapshot.id, paths)

@@ -37,7 +37,7 @@ _HARMLESS = (
 def prunes(spark: SparkSession, text: str = "") -> bool:
     """Whether predicates, in *text* or bound already, have in a session the meaning that Rookery assumes."""
     return not (
-        reads_aside(spark) or "${" in text or any(unknown_settings(spark)) or any(_replaced(spark, text))
+        _reads_aside(spark) or "${" in text or any(unknown_settings(spark)) or any(_replaced(spark, text))
     )
 
 
@@ -103,6 +103,6 @@ def session_zone(spark: SparkSession) -> str:
     return str(zones.SHORT_IDS.getOrDefault(name, name))
 
 
-def reads_aside(spark: SparkSession) -> bool:
+def _reads_aside(spark: SparkSession) -> bool:
     """Whether a session reads its own unpublished writes, which are not a snapshot of main."""
     return any(spark.conf.get(key, None) for key in ("spark.wap.branch", "spark.wap.id"))

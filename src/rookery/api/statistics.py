@@ -288,12 +288,12 @@ def analyze(
     lake: Lake | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> AnalyzeReport:
-    """Bring a table's statistics up to date, at the price of new data only.
+    """Bring a table's statistics up to date, reading only the files that are new.
 
-    Distinct values are counted for all columns, or for *columns*, less *exclude*, and for each group of
+    Distinct values are counted for all columns, or for *columns*, without *exclude*, and for each group of
     columns in *together*. *histogram* and *top_k* name columns whose quantiles and most frequent values are
     kept, from at most *sample* row groups per file, or from all rows if that is 0 or was never given. All of
-    these are declared for the table: later calls keep them current, whichever snapshot is the current one,
+    these are declared for the table: later calls keep them current, for any current snapshot,
     until they are dropped by *drop_together*, *drop_histogram* or *drop_top_k*.
     Where *spark* is a function that returns a session, it is called when there is something to do.
     """

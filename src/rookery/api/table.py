@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rookery.api import estimate as estimating
 from rookery.api import explain as explaining
 from rookery.api import indexes as indexing
 from rookery.api import statistics
@@ -101,6 +102,19 @@ class TableHandle:
         current = table.at(snapshot)
         predicate = bind(where, table, current, time_zone)
         return 0 if current is None else count_rows(table, store, current, predicate)[0]
+
+    def estimate(
+        self,
+        where: Where = None,
+        *,
+        group_by: Sequence[str] = (),
+        snapshot: int | None = None,
+        time_zone: str = "UTC",
+    ) -> estimating.EstimateReport:
+        """Return about how many rows match, and the groups they form, from statistics and metadata alone."""
+        if isinstance(group_by, str):
+            raise UsageError("columns are given as a list of names", hint='use group_by=["a", "b"]')
+        return estimating.estimate(*self.load(), where, group_by=group_by, snapshot=snapshot, zone=time_zone)
 
     def scan(
         self,

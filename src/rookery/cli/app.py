@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from rookery.cli import (
+    discover,
     doctor,
     history,
     indexes,
@@ -88,7 +89,9 @@ app.command("stats")(statistics.stats)
 app.command("explain")(read.explain)
 app.command("read")(read.read)
 app.command("count")(read.count)
+app.command("estimate")(read.estimate)
 app.command("status")(status.status)
+app.command("discover")(discover.discover)
 app.command("maintain")(maintain.maintain)
 app.command("watch")(watch.watch)
 app.command("history")(history.history)

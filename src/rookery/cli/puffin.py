@@ -25,7 +25,7 @@ Table = Annotated[
 
 @app.command()
 def inspect(context: typer.Context, file: File, table: Table = None) -> None:
-    """Show a file as a tree: footer, blobs, and what is inside the blobs of known types.
+    """Show a file: its footer, its blobs, and the content of blobs of known types.
 
     Of a theta or HLL sketch, the number of distinct values with its bounds at two standard deviations; of a
     deletion vector, how many rows of which data file it deletes. Exits with 1 if a blob cannot be decoded.

@@ -1,4 +1,4 @@
-"""`rookery explain` and `rookery read`."""
+"""`rookery explain`, `read`, `count` and `estimate`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from rookery.cli.render import show
 from rookery.cli.settings import settings_of
+from rookery.model import UsageError
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
 Snapshot = Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")]
@@ -80,3 +81,48 @@ def count(
     settings = settings_of(context)
     matching = handle(table, settings.lake()).count(where, snapshot=snapshot, time_zone=time_zone)
     show(CountReport(table, where, matching), settings)
+
+
+def estimate(
+    context: typer.Context,
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="A table by its name.")] = None,
+    where: Annotated[
+        str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
+    ] = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="Estimate the distinct combinations of these columns too, such as a,b.")
+    ] = None,
+    sql: Annotated[
+        str | None,
+        typer.Option(help="Show Spark's estimates for the plan of this query, alone and attached."),
+    ] = None,
+    actual: Annotated[
+        bool, typer.Option("--actual", help="Run the query of --sql, and count its rows.")
+    ] = False,
+    snapshot: Snapshot = None,
+    time_zone: Zone = "UTC",
+) -> None:
+    """Estimate how many rows match, from statistics, indexes and metadata alone.
+
+    Shows bounds, and by what each condition of the predicate was estimated. Reads no data files, and starts
+    no Spark. With --sql, shows what Spark estimates for each node of a query's plan, without Rookery and with
+    it attached.
+    """
+    settings = settings_of(context)
+    if sql is not None:
+        if table is not None or group_by is not None or snapshot is not None:
+            raise UsageError("--sql takes a whole query", hint="leave out the table and the other options")
+        from rookery.api.plan_estimates import plan_estimates
+
+        show(plan_estimates(sql, settings.lake(), actual=actual), settings)
+        return
+    if table is None or actual:
+        hint = "rookery estimate TABLE [WHERE], or rookery estimate --sql QUERY [--actual]"
+        raise UsageError("a table is missing" if table is None else "--actual belongs to --sql", hint=hint)
+    from rookery.api.table import table as handle  # brings PyIceberg
+
+    names = [part.strip() for part in (group_by or "").split(",") if part.strip()]
+    report = handle(table, settings.lake()).estimate(
+        where, group_by=names, snapshot=snapshot, time_zone=time_zone
+    )
+    show(report, settings)

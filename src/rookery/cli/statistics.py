@@ -128,9 +128,9 @@ def stats(
     ] = None,
     snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
 ) -> None:
-    """Show the statistics of each column: distinct values with their certainty, nulls, least and greatest.
+    """Show the statistics of each column: distinct values with their certainty, nulls, minimum and maximum.
 
-    Reads metadata only, and starts no Spark. A least or greatest value after ≥ or ≤ is a bound that need not
+    Reads metadata only, and starts no Spark. A minimum or maximum after ≥ or ≤ is a bound that need not
     occur itself; NaN is neither. What is not known is not shown, and the reason is shown below.
     """
     from rookery.api.table import table as handle  # brings PyIceberg

@@ -68,8 +68,8 @@ def analyze(
     snapshot = table.snapshot(snapshot_id)
     if snapshot is None:
         return Outcome(None, None, 0, 0, 0, Costs(), 0, time.perf_counter() - started, False, {})
-    fields, skipped = choose(table.fields(snapshot), choice)
     columns = table.fields(snapshot)
+    fields, skipped = choose(columns, choice)
     work = prepare(table, store, snapshot, fields, full, change_by(columns, choice))
     requested = distributions(work.declared, columns)
     wants = requested.without(_not_in_rows(table, work))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from rookery.collect.column_sets import column_set_field
 from rookery.model import Field, UsageError, no_column
-from rookery.model.type_names import SKETCHED, base_type, member_ids
-from rookery.sidecar import State
+from rookery.model.type_names import SKETCHED, base_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +37,14 @@ def choose(fields: Sequence[Field], choice: Choice) -> tuple[tuple[Field, ...], 
     return (*able, *groups), tuple(field for field in wanted if field not in able)
 
 
-def collected_groups(state: State, fields: Sequence[Field]) -> list[Field]:
-    """Return the column sets that a state has collected, as far as their members are still there.
-
-    A group whose member has changed its type is returned once, even if collected by both types.
-    """
-    by_id = {field.id: field for field in fields}
-    groups: dict[Field, None] = {}
-    for kind in state.header.types.values():
-        members = [by_id.get(number) for number in member_ids(kind)] if kind.startswith("joint(") else []
-        if members and all(member and base_type(member.type) in SKETCHED for member in members):
-            groups[column_set_field([member.name for member in members if member], fields)] = None
-    return list(groups)
-
-
 def columns_named(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:
     """Return the columns of these names, in the order of the table."""
     for name in names:
-        if not any(_stands_for(name, field) for field in fields):
+        if not any(selects(name, field) for field in fields):
             raise no_column(fields, name)
-    return [field for field in fields if any(_stands_for(name, field) for name in names)]
+    return [field for field in fields if any(selects(name, field) for name in names)]
 
 
-def _stands_for(name: str, field: Field) -> bool:
+def selects(name: str, field: Field) -> bool:
+    """Whether a name selects a leaf column: it is its own, or that of a column around it."""
     return field.name == name or field.name.startswith(f"{name}.")

@@ -7,7 +7,7 @@ to columns (incremental refresh, removal of files, change of a member's type) ap
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rookery.model import Field, UsageError, column_named
 from rookery.model.type_names import SKETCHED, base_type
@@ -39,6 +39,21 @@ def column_set_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
     path = tuple(member.name for member in members)
     filled = any(member.filled for member in members)
     return Field(number, " + ".join(path), f"{_PREFIX}{inside})", filled=filled, path=path)
+
+
+def column_set_fields(id_sets: Iterable[Sequence[int]], fields: Sequence[Field]) -> list[Field]:
+    """Return column sets by the ids of their members, with current types, each once.
+
+    One of which a member does not exist, or can no longer be counted, is left out.
+    """
+    by_id = {field.id: field for field in fields}
+    sets: dict[Field, None] = {}
+    for ids in id_sets:
+        members = [by_id[number] for number in ids if number in by_id]
+        able = all(base_type(member.type) in SKETCHED and len(member.parts) == 1 for member in members)
+        if able and 1 < len(members) == len(ids):
+            sets[column_set_field([member.name for member in members], fields)] = None
+    return list(sets)
 
 
 def is_column_set(field: Field) -> bool:

@@ -66,18 +66,6 @@ def _column_set(fields: Sequence[Field], names: Sequence[str]) -> tuple[Statisti
     return Statistic(COLUMN_SET, member_ids(group.type)), group.name
 
 
-def column_sets(declared: Declared, fields: Sequence[Field]) -> list[Field]:
-    """Return the column sets that are declared, as far as their members exist, with current types."""
-    by_id = {field.id: field for field in fields}
-    sets: dict[Field, None] = {}
-    for ids in declared.column_sets:
-        members = [by_id[number] for number in ids if number in by_id]
-        able = all(base_type(member.type) in SKETCHED and len(member.parts) == 1 for member in members)
-        if able and 1 < len(members) == len(ids):
-            sets[column_set_field([member.name for member in members], fields)] = None
-    return list(sets)
-
-
 def distributions(declared: Declared, fields: Sequence[Field]) -> DistributionRequest:
     """Return the histograms and frequent values that are declared, as far as their columns exist."""
     return DistributionRequest(

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from rookery.model import Field, Value
 from rookery.model.text import escaped
-from rookery.model.type_names import base_type
+from rookery.model.type_names import base_type, scale_of
 from rookery.model.uuids import is_cut
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.sidecar import ZoneMap
 from rookery.sidecar.zone_map import proven
 from rookery.sketch import ThetaSketch
 from rookery.sketch.value_hashes import theta_hashes
-from rookery.values.canonical import SUPPORTED, bound_from_bytes, is_float, scale_of, unscaled_of
+from rookery.values.canonical import SUPPORTED, bound_from_bytes, is_float, unscaled_of
 
 _CUT = frozenset({"string", "binary", "fixed"})
 _TIMES = frozenset({"time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.collect import plan
-from rookery.collect.declared_statistics import NO_CHANGE, DeclarationChange, column_sets
+from rookery.collect.column_sets import column_set_fields
+from rookery.collect.declared_statistics import NO_CHANGE, DeclarationChange
 from rookery.collect.distributions import DistributionRequest
 from rookery.collect.readable import skipped_files, unreadable
 from rookery.indexes import kind_for
 from rookery.model import Field, Snapshot
-from rookery.model.type_names import member_ids
 from rookery.sidecar import Declared, Index, State, Store
 from rookery.sidecar.declared import joined
 from rookery.sidecar.live import Live, live_files
@@ -36,7 +36,7 @@ class AnalyzePlan:
     groups: list[plan.Group]
     declared: Declared
     skipped: Mapping[int, int] = field(default_factory=dict)  # columns that are not read in so many files
-    says_something_else: bool = False  # whether the state declares something else, or has what was dropped
+    declarations_differ: bool = False  # whether the state declares something else, or has what was dropped
 
 
 def prepare(
@@ -60,7 +60,7 @@ def prepare(
         known = joined([known, Declared.of(state.header)])  # it need not be among the recent ones
         declared = change.on(known, now).typed(columns)
         every = _with_column_sets(fields, declared, columns)
-        return None if full else _build_upon(table, store, snapshot, every, declared, state)
+        return None if full else _build_on(table, store, snapshot, every, declared, state)
 
     work = from_best_state(table, store, snapshot, build)
     if work is not None:
@@ -78,7 +78,8 @@ def prepare(
 def _with_column_sets(
     fields: tuple[Field, ...], declared: Declared, columns: Sequence[Field]
 ) -> tuple[Field, ...]:
-    return (*fields, *(group for group in column_sets(declared, columns) if group not in fields))
+    sets = column_set_fields(declared.column_sets, columns)
+    return (*fields, *(each for each in sets if each not in fields))
 
 
 def _skipped(live: Live, fields: Sequence[Field], unable: frozenset[int]) -> dict[int, int]:
@@ -98,7 +99,7 @@ def _columns_of(indexes: Sequence[Index], fields: Sequence[Field]) -> list[plan.
     return [plan.IndexColumn(index, field, kind) for index, field, kind in kinds if kind is not None]
 
 
-def _build_upon(
+def _build_on(
     table: Table,
     store: Store,
     snapshot: Snapshot,
@@ -128,9 +129,7 @@ def _build_upon(
 def _dropped_sets(state: State, declared: Declared) -> list[int]:
     """The ids of column sets that a state has, and that are no longer declared."""
     kept = set(declared.column_sets)
-    return [
-        number for number, kind in state.header.types.items() if number < 0 and member_ids(kind) not in kept
-    ]
+    return [number for number, members in state.header.column_sets.items() if members not in kept]
 
 
 def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:
@@ -195,6 +194,6 @@ def differs(work: AnalyzePlan, wants: DistributionRequest) -> bool:
         or work.state is None
         or not wants.are_in(work.state)
         or work.state.header.snapshot_id != work.snapshot.id
-        or work.says_something_else
+        or work.declarations_differ
         or not {field.id for field in work.fields} <= set(work.state.header.types)
     )

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.collect.choose import collected_groups
-from rookery.collect.column_sets import is_column_set
+from rookery.collect.column_sets import column_set_fields, is_column_set
 from rookery.collect.extremes import NO_VALUE, ColumnBounds, Extreme
 from rookery.model import Certainty, Estimate, Field, Snapshot
 from rookery.model.type_names import SKETCHED, base_type
@@ -91,8 +90,10 @@ def summarize(
 ) -> TableSummary:
     """Sum up a snapshot from *state* and the manifests that it does not know; no data is read."""
     live = live_files(table, snapshot, state, decode_all=False)
-    groups = collected_groups(state, table.fields(snapshot)) if state is not None else []
-    parts = _parts(store, state, live, wanted, (*table.fields(snapshot), *groups))
+    fields = table.fields(snapshot)
+    if state is not None:
+        fields = (*fields, *column_set_fields(state.header.column_sets.values(), fields))
+    parts = _parts(store, state, live, wanted, fields)
     zone_map = ZoneMap.concat([part.zone_map for part in parts])
     # A file that is in two segments, for different columns, is counted once.
     first = first_of_each(identities(zone_map.files))
@@ -101,7 +102,7 @@ def summarize(
     known = Known(parts, zone_map if first.all() else zone_map.filter(first), origins, None, None)
     if state is not None and wanted is None:
         known = replace(known, whole=None if live.removed else state.thetas, last=state.thetas)
-    columns = [_column(known, field) for field in (*table.fields(snapshot), *groups)]
+    columns = [_column(known, field) for field in fields]
     return TableSummary(len(known.zone_map), known.rows, known.files_with_deletes, tuple(columns))
 
 

@@ -5,10 +5,12 @@ of a tier, for the same columns, become one of the next; so a refresh seldom mer
 
 A segment with an index of a kind that is not known here is left as it is: the index could not be merged, and
 the version that built it would have to read the files again. There are never many: this version writes none.
+So are segments of which one cannot be read: what they describe is not needed here, and an analysis goes on.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,12 +22,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rookery.indexes import KINDS, MergeInput
+from rookery.model import UNUSABLE_FILE
 from rookery.sidecar.checksums import footer_checksum
 from rookery.sidecar.segment import Contents, write_segment
 from rookery.sidecar.state import FILES_SCHEMA, Index, SegmentEntry, State
 from rookery.sidecar.store import Store
 from rookery.sidecar.zone_map import ZoneMap
 from rookery.sketch import MAX_FILES, InvertedTheta
+
+log = logging.getLogger(__name__)
 
 FAN = 8
 MAX_SIZE = 512 << 20  # bytes of segments that become one; they are in memory meanwhile
@@ -79,8 +84,14 @@ def merge_tiers(store: Store, state: State) -> State:
         return state
     files = state.files
     segment, ordinal = files["segment"].to_numpy().copy(), files["ordinal"].to_numpy().copy()
+    merged: set[int] = set()
     for batch in merges:
-        entry = _merge(store, state, [(entries[number], masks[number]) for number in batch])
+        try:
+            entry = _merge(store, state, [(entries[number], masks[number]) for number in batch])
+        except UNUSABLE_FILE as error:
+            log.warning("segments are not merged, `analyze --full` replaces them: %s", error)
+            continue
+        merged.update(batch)
         offset = 0
         for number in batch:
             in_segment = segment == number
@@ -89,7 +100,7 @@ def merge_tiers(store: Store, state: State) -> State:
             segment[in_segment] = len(entries)
             offset += int(masks[number].sum())
         entries.append(entry)
-    return _renumbered(state, entries, {n for batch in merges for n in batch}, segment, ordinal)
+    return _renumbered(state, entries, merged, segment, ordinal) if merged else state
 
 
 def _fits(state: State, batch: Sequence[int]) -> bool:

@@ -45,9 +45,10 @@ class BitmapKind(IndexKind[BitmapIndex]):
     blob_type = BITMAP_V1
     stage = "bitmap"
     summary = (
-        "Knows the rows of each value; serves any test on columns of few distinct values, "
+        "Stores the rows of each value; for any test on columns with few distinct values, "
         "and counts without reading data."
     )
+    counts_rows = True
 
     def check(self, field: Field, distinct: Estimate | None) -> None:
         """Refuse a column of many values."""

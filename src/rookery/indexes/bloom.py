@@ -33,7 +33,7 @@ class BloomKind(IndexKind[Filters]):
     name = "bloom"
     blob_type = BLOOM_MATRIX_V1
     stage = "bloom filter check"
-    summary = "Tells which files may hold a value; serves = and IN on columns of many distinct values."
+    summary = "Finds the files that may contain a value; for = and IN on columns with many distinct values."
     default_fpp = 0.001
     serves_equality = True
 

@@ -72,6 +72,7 @@ class IndexKind(ABC, Generic[Part]):
     summary: ClassVar[str]  # for help and documentation, in one line
     default_fpp: ClassVar[float | None] = None  # None where a kind has no false-positive rate
     serves_equality: ClassVar[bool] = False  # whether Bloom filters inside of files would add nothing
+    counts_rows: ClassVar[bool] = False  # whether `prune` adds the rows that may match to the view
 
     # -- declaring
 

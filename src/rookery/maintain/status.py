@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rookery.collect.declare import declared_on
 from rookery.maintain.breaches import breaches
 from rookery.maintain.facts.drift import Drift, drift_of, worst
 from rookery.maintain.facts.engine_visibility import (
@@ -136,11 +135,10 @@ def _column(held: StatsComparison, age: Staleness, drift: Drift, spark: bool, tr
 
 
 def _indexes(surveyed: Survey) -> tuple[IndexStatus, ...]:
-    declared = declared_on(surveyed.table, surveyed.store).typed(surveyed.table.fields())
     names = {field.id: field.name for field in surveyed.table.fields()}
     return tuple(
         _index(surveyed, index, names[index.field_id])
-        for index in declared.indexes
+        for index in surveyed.declared.indexes
         if index.field_id in names
     )
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rookery.model import Snapshot
 from rookery.prune.fileset import FileSet
-from rookery.sidecar import State, Store
+from rookery.sidecar import Declared, State, Store
 from rookery.sidecar.live import live_files
 from rookery.sidecar.usable import from_best_state
 from rookery.tables import FILE_SCHEMA, IDENTITY, FileList, Table
@@ -61,6 +61,11 @@ class Survey:
         used = {(row["path"], row["content_offset"]) for rows in self.attached.values() for row in rows}
         keys = zip(self.deletes["path"].to_pylist(), self.deletes["content_offset"].to_pylist(), strict=True)
         return self.deletes.filter(pa.array([key not in used for key in keys], pa.bool_()))
+
+    @cached_property
+    def declared(self) -> Declared:
+        """The indexes and statistics that are declared on the table, with the types that columns have now."""
+        return self.store.declared(self.table.uuid).typed(self.table.fields())
 
     @property
     def rows(self) -> int:

@@ -12,6 +12,8 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rookery.model.nested_arrays import with_leaves
+
 REPLACEMENT = "\ufffd"
 REPLACEMENT_IN_JSON = r"\ufffd"
 _REPLACED = b"\xef\xbf[\xbd\xbe]"  # U+FFFD, and U+FFFE, to which it is raised where an upper bound is cut
@@ -68,7 +70,7 @@ def decodable(array: pa.Array) -> pa.Array:
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
-        return _mended(array)
+        return with_leaves(array, _escaped_leaf)
     return array
 
 
@@ -77,20 +79,9 @@ def escaped(data: bytes) -> str:
     return data.decode(errors="backslashreplace")
 
 
-def _mended(array: pa.Array) -> pa.Array:
+def _escaped_leaf(array: pa.Array) -> pa.Array:
     kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        raw = array.cast(pa.large_binary())
-        return pa.array([None if one is None else escaped(one) for one in raw.to_pylist()], kind)
-    array = pa.concat_arrays([array, array[:0]])  # Arrow makes no lists with nulls of a slice of offsets
-    mask = array.is_null()
-    if pa.types.is_struct(kind):
-        parts = [decodable(array.field(place)) for place in range(kind.num_fields)]
-        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=mask)
-    if pa.types.is_map(kind):
-        parts = [decodable(part) for part in (array.keys, array.items)]
-        return pa.MapArray.from_arrays(array.offsets, *parts, type=kind, mask=mask)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        values = decodable(array.values)
-        return type(array).from_arrays(array.offsets, values, type=kind, mask=mask)
-    return array
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return array
+    raw = array.cast(pa.large_binary())
+    return pa.array([None if one is None else escaped(one) for one in raw.to_pylist()], kind)

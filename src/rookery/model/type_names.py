@@ -53,6 +53,31 @@ def precision_and_scale(type_name: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def precision_of(type_name: str) -> int:
+    """Return how many digits a decimal has.
+
+    >>> precision_of("decimal(12, 2)")
+    12
+    """
+    return _digits(type_name)[0]
+
+
+def scale_of(type_name: str) -> int:
+    """Return how many digits of a decimal are after the point.
+
+    >>> scale_of("decimal(12, 2)")
+    2
+    """
+    return _digits(type_name)[1]
+
+
+def _digits(type_name: str) -> tuple[int, int]:
+    digits = precision_and_scale(type_name)
+    if digits is None:
+        raise ValueError(f"not a decimal type: {type_name}")
+    return digits
+
+
 def fixed_length(type_name: str) -> int | None:
     """Return how many bytes values of a fixed length have; None of other types.
 

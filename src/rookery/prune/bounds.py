@@ -201,7 +201,7 @@ def _prefixes(values: pa.Array) -> NDArray[np.uint64]:
 
 def _like(leaf: Like, bounds: Bounds) -> NDArray[np.bool_]:
     prefix = leaf.prefix.encode("utf-8", "surrogatepass")
-    after = _successor(prefix)
+    after = successor(prefix)
     if leaf.negated:
         if leaf.regex is not None:
             return np.ones(len(bounds), bool)
@@ -212,10 +212,10 @@ def _like(leaf: Like, bounds: Bounds) -> NDArray[np.bool_]:
     return may_match & _unless(pc.less(bounds.lower, after)) if after else may_match
 
 
-def _successor(prefix: bytes) -> bytes | None:
+def successor(prefix: bytes) -> bytes | None:
     """The least bytes that are greater than all that begin with *prefix*; None if there are none.
 
-    >>> _successor(b"ab"), _successor(b"a\\xff"), _successor(b"\\xff")
+    >>> successor(b"ab"), successor(b"a\\xff"), successor(b"\\xff")
     (b'ac', b'b', None)
     """
     cut = prefix.rstrip(b"\xff")

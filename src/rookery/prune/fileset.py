@@ -202,8 +202,13 @@ def _taken(table: pa.Table, places: NDArray[np.int64]) -> pa.Table:
     return table.take(pa.array(places))
 
 
-def file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
-    """Return the live files of a snapshot, by the best state that can be read, or by manifests alone."""
+def described_file_set(
+    table: Table, store: Store, snapshot: Snapshot, notes: list[str] | None = None
+) -> FileSet | None:
+    """Return the live files of a snapshot by the best state that can be read; None if there is none.
+
+    Why a state is passed over is added to *notes*.
+    """
 
     def described_by(state: State) -> FileSet:
         # Facts about all rows of a file are valid for any later deletes.
@@ -216,13 +221,18 @@ def file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
             nbytes_of,
         )
 
+    return from_best_cached_state(table, store, snapshot, described_by, [] if notes is None else notes)
+
+
+def file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
+    """Return the live files of a snapshot, by the best state that can be read, or by manifests alone."""
     notes: list[str] = []
-    fileset = from_best_cached_state(table, store, snapshot, described_by, notes)
+    fileset = described_file_set(table, store, snapshot, notes)
     if fileset is None:
         fileset = store.cache.get(
             ("file set", table.location, table.uuid, snapshot.id),
             lambda: FileSet(store, None, live_files(table, snapshot, None, decode_all=True)),
             nbytes_of,
         )
-        fileset.notes[:] = notes
+    fileset.notes[:] = notes  # it may be cached from when more, or fewer, states could be read
     return fileset

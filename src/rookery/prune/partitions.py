@@ -32,10 +32,10 @@ from rookery.model import (
     any_of,
 )
 from rookery.model.text import proven_text
-from rookery.model.type_names import base_type
+from rookery.model.type_names import base_type, scale_of
 from rookery.prune.bounds import Bounds, might_match
 from rookery.tables.partitioning import PartitionField, Transform, TransformKind
-from rookery.values.canonical import MOST_DIGITS, SUPPORTED, decimal_of, form_of, scale_of, unscaled_of
+from rookery.values.canonical import MOST_DIGITS, SUPPORTED, decimal_of, form_of, unscaled_of
 from rookery.values.evaluate import evaluate
 
 _LOOSE = {Op.LT: Op.LE, Op.GT: Op.GE}

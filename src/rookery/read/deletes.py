@@ -18,10 +18,8 @@ from rookery.model.schema import Schema
 from rookery.parquet.layout import damaged
 from rookery.puffin import DeletionVector, open_puffin
 from rookery.read.types import arrow_type, cast
-from rookery.tables.files import EQUALITY_DELETES, POSITION_DELETES
-
-_PATH_ID, _POS_ID = 2147483546, 2147483545
-_FIELD_ID = b"PARQUET:field_id"
+from rookery.tables.column_mapping import field_id
+from rookery.tables.files import EQUALITY_DELETES, PATH_FIELD, POSITION_DELETES, POSITION_FIELD
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +62,7 @@ class DeleteReader:
             return self._vector(row)
         name = row["path"]
         if name not in self._positions:
-            self._positions[name] = self._table(row, (_PATH_ID, _POS_ID))
+            self._positions[name] = self._table(row, (PATH_FIELD, POSITION_FIELD))
         positions = self._positions[name]
         own = positions.filter(pc.equal(positions.column(0), path))
         return np.asarray(own.column(1).combine_chunks(), np.int64)
@@ -99,10 +97,7 @@ class DeleteReader:
             )
         with open_source(row["path"], self._io) as source, damaged(Place(source.name), "a delete file"):
             table = pq.ParquetFile(pa.BufferReader(source.read_all())).read()
-        places = {
-            int((field.metadata or {}).get(_FIELD_ID, b"-1")): number
-            for number, field in enumerate(table.schema)
-        }
+        places = {field_id(field): number for number, field in enumerate(table.schema)}
         arrays, names = [], []
         for number in field_ids:
             if number not in places:

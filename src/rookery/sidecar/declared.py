@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from rookery.model import Field
-from rookery.model.type_names import member_ids
 from rookery.sidecar.state import Index, State, StateHeader, Statistic
 
 HISTOGRAM = "histogram"
@@ -151,8 +150,7 @@ def _collected(header: StateHeader) -> Iterable[Statistic]:
         yield from (Statistic(TOP_K, (number,)) for number in rows.top_k)
         if rows.sample:
             yield sample_of(rows.sample)
-    sets = (member_ids(kind) for number, kind in header.types.items() if number < 0)
-    yield from (Statistic(COLUMN_SET, members) for members in sets if members)
+    yield from (Statistic(COLUMN_SET, members) for members in header.column_sets.values() if members)
 
 
 def sample_of(row_groups: int) -> Statistic:

@@ -65,6 +65,11 @@ def segment_name() -> str:
     return f"{PREFIX}{unique_part()}{SUFFIX}"
 
 
+def is_segment(name: str) -> bool:
+    """Return whether a file of that name is a segment."""
+    return name.startswith(PREFIX) and name.endswith(SUFFIX)
+
+
 @dataclass(frozen=True, slots=True)
 class Contents:
     """The contents of a segment other than indexes: a zone map, and inverted thetas by field id."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rookery.io import Readable
 from rookery.model import Field, FormatError, Place
+from rookery.model.type_names import member_ids
 from rookery.puffin import Blob, BlobMetadata, open_puffin
 from rookery.sidecar.checksums import SealingWriter, read_sealed
 from rookery.sidecar.segment import decode_table, encode_table, unique_part
@@ -30,6 +31,7 @@ _NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
 VERSION = 2  # in 1 files were known by path and deletes alone, and manifests by path
 _OLDER = (1,)
 NO_COLUMN_IS_YOUNGER = 2**31 - 1
+_QUANTILES_BYTES, _FREQUENT_BYTES = 64 << 10, 512 << 10  # approximate memory of a sketch
 _ENTRY_BYTES = 400  # approximate memory of the entry of a segment or manifest
 _HEADER_WINDOW = 16 << 10  # from the end: the footer, the header, and some hundred files
 
@@ -140,6 +142,11 @@ class StateHeader:
     ndvs: Mapping[int, int] = field(default_factory=dict)  # where there are fewer values than estimated
     version: int = VERSION
 
+    @property
+    def column_sets(self) -> dict[int, tuple[int, ...]]:
+        """The column sets among the columns collected: the ids of their members, by their own."""
+        return {number: member_ids(kind) for number, kind in self.types.items() if number < 0}
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -159,6 +166,17 @@ class State:
         header = self.header
         manifests = len(header.data_manifests) + len(header.delete_manifests)
         return int(self.files.nbytes) + _ENTRY_BYTES * (len(header.segments) + manifests)
+
+    @property
+    def nbytes_with_sketches(self) -> int:
+        """The approximate memory of all of it."""
+        thetas = sum(theta.hashes.nbytes for theta in self.thetas.values())
+        return (
+            self.nbytes
+            + thetas
+            + _QUANTILES_BYTES * len(self.quantiles)
+            + _FREQUENT_BYTES * len(self.frequent)
+        )
 
     def ndv(self, column: int) -> int:
         """Return the number of distinct values of a column, as it is registered."""

@@ -104,6 +104,11 @@ class Store:
         loaded = read_state(self.path(name), self.io_properties, sketches=sketches, size=size)
         return replace(loaded, name=name)
 
+    def sketched_state(self, name: str) -> State:
+        """Return a state with its sketches; states never change, so it is cached."""
+        key = ("state with sketches", self.path(name))
+        return self.cache.get(key, lambda: self.read_state(name), lambda found: found.nbytes_with_sketches)
+
     def ranked(self, preferred: Sequence[int], names: Collection[str] | None = None) -> list[str]:
         """Return the names of all states, or of those among *names*, best first, as `newest` has them."""
         rank = {snapshot: number for number, snapshot in enumerate(preferred)}
@@ -212,7 +217,9 @@ class Store:
         those, and is kept; so is every segment then, as it may name any.
         """
         before = (time.time() if now is None else now) - grace
-        everything = self.states()
+        files = list_folder(self.location, self.io_properties, recursive=False)
+        names = [file.name for file in files]
+        everything = self.states(names)
         if len(everything) > 1:
             states = [entry for entry in everything if self._is_of(entry[2], table_uuid)]
         else:
@@ -222,8 +229,12 @@ class Store:
         ]
         to_delete += _superseded(states)
         kept = [name for _, _, name in everything if name not in to_delete]
-        parts = [name for name in self.listing() if _PART.fullmatch(name) and _old(name, before)]
-        return [*dict.fromkeys(to_delete), *self._unnamed(kept, before), *parts, *self._partial_files(before)]
+        old = [name for name in sorted(names) if _old(name, before)]
+        unnamed = self._unnamed(kept, [name for name in old if segment.is_segment(name)])
+        parts = [name for name in old if _PART.fullmatch(name)]
+        # Under temporary names, by local writers that were killed.
+        partial = [file.name for file in files if _UNFINISHED.fullmatch(file.name) and file.modified < before]
+        return [*dict.fromkeys(to_delete), *unnamed, *parts, *partial]
 
     def _is_of(self, name: str, table_uuid: str) -> bool:
         try:
@@ -232,9 +243,9 @@ class Store:
             log.debug("a state is kept, as it cannot be read: %s", error)  # others warn of it
             return False
 
-    def _unnamed(self, states: list[str], before: float) -> list[str]:
-        """The old segments that none of these states names; the newest names most, so it is read first."""
-        left = [name for name in self.names(segment.PREFIX, segment.SUFFIX) if _old(name, before)]
+    def _unnamed(self, states: list[str], segments: list[str]) -> list[str]:
+        """The segments that none of these states names; the newest names most, so it is read first."""
+        left = segments
         for name in reversed(states):
             if not left:
                 break
@@ -246,13 +257,6 @@ class Store:
             named = {entry.name for entry in entries}
             left = [old for old in left if old not in named]
         return left
-
-    def _partial_files(self, before: float) -> list[str]:
-        """Partial files under temporary names, left by killed local writers."""
-        if scheme_of(self.location) is not None:
-            return []
-        files = list_folder(self.location, recursive=False)
-        return [file.name for file in files if _UNFINISHED.fullmatch(file.name) and file.modified < before]
 
     def make_folder(self) -> None:
         """Create the folder, where storage has folders."""

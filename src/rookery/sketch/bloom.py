@@ -7,7 +7,6 @@ one that a Parquet file of that many blocks would have.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +27,6 @@ SALT = np.array(
 MAX_BLOCKS = 7 << 23
 _LADDER = (1, 2, 3, *(m << j for j in range(24) for m in (4, 5, 6, 7)))
 _HOPELESS = 4096.0  # keys a block, from which on every bit is set as far as a float can tell
-_DECIMAL = re.compile(r"decimal\((\d+), ?\d+\)")
 
 
 class BloomError(FormatError):
@@ -170,15 +168,3 @@ def decimal_width(precision: int) -> int:
     if precision <= 18:
         return 4 if precision <= 9 else 8
     return int(10**precision).bit_length() // 8 + 1
-
-
-def precision_of(type_name: str) -> int:
-    """Return the precision of a decimal type.
-
-    >>> precision_of("decimal(12, 2)")
-    12
-    """
-    match = _DECIMAL.fullmatch(type_name)
-    if match is None:
-        raise ValueError(f"not a decimal type: {type_name}")
-    return int(match.group(1))

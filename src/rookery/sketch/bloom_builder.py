@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from rookery.sketch.bloom import MAX_BLOCKS, SALT, WORDS, BloomFilter, decimal_width, precision_of
+from rookery.model.type_names import precision_of
+from rookery.sketch.bloom import MAX_BLOCKS, SALT, WORDS, BloomFilter, decimal_width
 from rookery.sketch.murmur import load_u32, load_u64
 from rookery.sketch.xxh64 import hash_bytes, hash_word
 

@@ -13,8 +13,8 @@ import mmh3
 import xxhash
 
 from rookery.model.predicate import Value
-from rookery.model.type_names import base_type
-from rookery.sketch.bloom import decimal_width, precision_of
+from rookery.model.type_names import base_type, precision_of
+from rookery.sketch.bloom import decimal_width
 from rookery.sketch.single_value import UNFIT, single_value, whole
 
 _SEED = 9001  # of DataSketches

@@ -50,6 +50,19 @@ def check_session(
     cancel_on_interrupt(spark)
 
 
+def cloned_session(spark: SparkSession) -> SparkSession:
+    """Return another session with the settings, views and current namespace of one."""
+    check_jvm(spark)
+    original: Any = spark._jsparkSession
+    copy = original.cloneSession()
+    names = original.sessionState().catalogManager()
+    copied_names = copy.sessionState().catalogManager()
+    copied_names.setCurrentCatalog(names.currentCatalog().name())
+    if list(names.currentNamespace()) != list(copied_names.currentNamespace()):  # the first need not exist
+        copied_names.setCurrentNamespace(names.currentNamespace())
+    return type(spark)(spark.sparkContext, copy)
+
+
 def check_jvm(spark: SparkSession) -> None:
     """Refuse a session of Spark Connect too, for work that needs Iceberg's Java side."""
     if not has_jvm(spark):
@@ -101,7 +114,8 @@ def _aside(work: Callable[[], object]) -> None:
 
 def quiet_py4j() -> None:
     """Drop the tracebacks that py4j logs, also on the root logger, of errors that it raises as well."""
-    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    for name in ("py4j", "SQLQueryContextLogger"):  # the latter is PySpark's
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_is_not_py4js)
 
 

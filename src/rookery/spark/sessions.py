@@ -13,17 +13,19 @@ from traceback import walk_tb
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import AnalysisException
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from rookery.model import MachineError
 from rookery.model.interrupts import check_interrupted
+from rookery.spark.attach.session import attach_unless_detached
 from rookery.spark.catalogs import SparkCatalog, hidden_stores, spark_catalog
 from rookery.spark.java import find_java
 from rookery.spark.live import cancel_on_interrupt, check_session, quiet_py4j
 from rookery.spark.puffin_source import PuffinDataSource
 from rookery.spark.rookery_source import RookeryDataSource
-from rookery.spark.settings import on_command_line, settings, spark_defaults
+from rookery.spark.settings import on_command_line, python_files, settings, spark_defaults
 from rookery.tables import CatalogConfig, home, open_catalog, resolve
 
 
@@ -33,10 +35,12 @@ def session(
     master: str | None = None,
     memory: str | None = None,
     conf: Mapping[str, str] | None = None,
+    attach: bool = True,
 ) -> SparkSession:
     """Return a Spark session that knows *catalog* (a name, or the default) under its name.
 
-    An existing session is used, with the catalog added; else a local one is started.
+    An existing session is used, with the catalog added; else a local one is started. It is attached (see
+    `rookery.attach`), unless it was detached before or *attach* is off.
     """
     config = catalog if isinstance(catalog, CatalogConfig) else resolve(catalog)
     known = spark_catalog(config)
@@ -47,14 +51,21 @@ def session(
     else:
         _introduce(spark, config, known)
     check_session(spark, known.packages)
+    if attach:
+        attach_unless_detached(spark)
     return register(spark)
 
 
 def register(spark: SparkSession) -> SparkSession:
     """Teach a session of your own the data sources of Rookery."""
     check_session(spark, iceberg=False)
-    spark.dataSource.register(PuffinDataSource)
-    spark.dataSource.register(RookeryDataSource)
+    for source in (PuffinDataSource, RookeryDataSource):
+        try:
+            spark.dataSource.register(source)
+        except AnalysisException as error:
+            # A session of the same context may have them from the one that was first.
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
     return spark
 
 
@@ -88,6 +99,8 @@ def _start(
         # The JVM's first settings are on its command line, which every user of the machine can read.
         # The rest reaches it through its gateway, before the context is made: so all its sessions have it.
         SparkContext._ensure_initialized(conf=SparkConf(False).setAll(list(on_command_line(changed).items())))
+        submitted = SparkConf().get("spark.submit.pyFiles", "") or ""
+        builder = builder.config("spark.submit.pyFiles", python_files(submitted, known.packages))
         spark = builder.getOrCreate()
     cancel_on_interrupt(spark, before)
     quiet_py4j()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rookery.io.redaction import is_secret, redact
@@ -66,6 +66,19 @@ def on_command_line(chosen: Mapping[str, str]) -> dict[str, str]:
         for key, value in chosen.items()
         if not key.startswith(_CATALOGS) and not is_secret(key) and redact(value) == value
     }
+
+
+def python_files(submitted: str, packages: Iterable[str]) -> str:
+    """Return `spark.submit.pyFiles`, the files that Python imports from, without the jars of *packages*.
+
+    Spark adds all packages, since a jar may contain Python. Each task of a Python worker reads the directory
+    of each such file anew, which takes longer for Iceberg's jar than all else that a short task does.
+
+    >>> python_files("/j/mine.zip,/j/org.a_b-1.0.jar", ["org.a:b:1.0"])
+    '/j/mine.zip'
+    """
+    jars = {"{}_{}-{}.jar".format(*package.split(":")) for package in packages}
+    return ",".join(path for path in submitted.split(",") if os.path.basename(path) not in jars)
 
 
 def _joined(given: str, added: list[str]) -> str:

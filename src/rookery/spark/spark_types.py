@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from rookery.model import UsageError, column_named, quote_part
+from rookery.model.nested_arrays import with_leaves
 from rookery.model.schema import Column, ListOf, MapOf, Schema, Struct, Type
 from rookery.model.type_names import fixed_length, precision_and_scale
 
@@ -58,7 +59,7 @@ def for_spark(rows: pa.Table) -> pa.Table:
     """Return rows as Spark accepts them: UUIDs as text, fixed binary as binary, nested ones too."""
     for place, column in enumerate(rows.schema):
         if not _is_known(column.type):
-            array = _shown(rows.column(place).combine_chunks())
+            array = with_leaves(rows.column(place).combine_chunks(), _leaf_for_spark)
             rows = rows.set_column(place, column.name, array)
     return rows
 
@@ -70,23 +71,9 @@ def _is_known(kind: pa.DataType) -> bool:
     return all(_is_known(kind.field(place).type) for place in range(kind.num_fields))
 
 
-def _shown(array: pa.Array) -> pa.Array:
-    kind = array.type
-    if _is_known(kind):
-        return array
-    if isinstance(kind, pa.UuidType):
-        found = array.storage.to_pylist()
-        return pa.array(
-            [None if value is None else str(uuid.UUID(bytes=value)) for value in found], pa.string()
-        )
-    if pa.types.is_fixed_size_binary(kind):
-        return array.cast(pa.binary())
-    array = pa.concat_arrays([array, array[:0]])  # Arrow makes no lists with nulls of a slice of offsets
-    mask = array.is_null()
-    if pa.types.is_struct(kind):
-        names = [kind.field(place).name for place in range(kind.num_fields)]
-        children = [_shown(array.field(place)) for place in range(kind.num_fields)]
-        return pa.StructArray.from_arrays(children, names, mask=mask)
-    if pa.types.is_map(kind):
-        return pa.MapArray.from_arrays(array.offsets, _shown(array.keys), _shown(array.items), mask=mask)
-    return pa.ListArray.from_arrays(array.offsets, _shown(array.values), mask=mask)
+def _leaf_for_spark(array: pa.Array) -> pa.Array:
+    if isinstance(array.type, pa.UuidType):
+        values = array.storage.to_pylist()
+        texts = [None if value is None else str(uuid.UUID(bytes=value)) for value in values]
+        return pa.array(texts, pa.string())
+    return array.cast(pa.binary()) if pa.types.is_fixed_size_binary(array.type) else array

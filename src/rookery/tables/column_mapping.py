@@ -13,6 +13,12 @@ from rookery.parquet import Leaf
 _FIELD_ID = b"PARQUET:field_id"
 
 
+def field_id(stored: pa.Field) -> int | None:
+    """Return the field id that a Parquet file gives a column, as Arrow reads it; None if it gives none."""
+    text = (stored.metadata or {}).get(_FIELD_ID)
+    return None if text is None else int(text)
+
+
 class ColumnMapping(Protocol):
     """How the columns of a file are found. It is sent to executors, so it is small."""
 
@@ -35,7 +41,7 @@ class FieldIds:
 
     def is_same(self, stored: pa.Field, column: Column) -> bool:
         """Whether a part of a nested column has the id of the table's."""
-        return (stored.metadata or {}).get(_FIELD_ID) == str(column.id).encode()
+        return field_id(stored) == column.id
 
 
 BY_FIELD_ID = FieldIds()

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2  # a deletion vector is a position delete in Puffin
 
-_PATH_FIELD = 2147483546  # the reserved id of `file_path` in position delete files
+PATH_FIELD, POSITION_FIELD = 2147483546, 2147483545  # reserved ids, of the columns of position delete files
 _COUNTS = pa.map_(pa.int32(), pa.int64())
 _BOUNDS = pa.map_(pa.int32(), pa.binary())
 
@@ -68,8 +68,8 @@ def single_target(row: Mapping[str, Any]) -> str | None:
     """Return the one data file that a delete file is of: it names it, or its bounds of paths do."""
     if row["referenced_data_file"] or row["content"] != POSITION_DELETES:
         return row["referenced_data_file"]  # type: ignore[no-any-return]
-    lower = dict(row["lower_bounds"] or ()).get(_PATH_FIELD)
-    upper = dict(row["upper_bounds"] or ()).get(_PATH_FIELD)
+    lower = dict(row["lower_bounds"] or ()).get(PATH_FIELD)
+    upper = dict(row["upper_bounds"] or ()).get(PATH_FIELD)
     return lower.decode() if lower is not None and lower == upper else None
 
 

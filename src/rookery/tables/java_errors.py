@@ -50,6 +50,15 @@ class CancelledError(RookeryError):
     """Spark's jobs were cancelled, or its session was stopped, while they ran."""
 
 
+class NotLoadableError(UsageError):
+    """Spark cannot read a table; it would find out after a minute of retries."""
+
+    def __init__(self, name: object, reason: str) -> None:
+        super().__init__(
+            f"Spark cannot read {name}: {reason}", hint="table.read and `rookery read` need no Spark"
+        )
+
+
 def is_foreign(error: BaseException) -> bool:
     """Whether an error comes from PySpark or py4j."""
     return type(error).__module__.partition(".")[0] in _FOREIGN
@@ -75,9 +84,7 @@ def refused_types(name: object) -> Iterator[None]:
         if not is_foreign(error) or not any(words in str(error) for words in _UNSUPPORTED):
             raise
         reason = java_reason(error).partition(": ")[2]
-        raise UsageError(
-            f"Spark cannot read {name}: {reason}", hint="table.read and `rookery read` need no Spark"
-        ) from error
+        raise NotLoadableError(name, reason) from error
 
 
 def as_rookery(error: Exception, deed: str) -> RookeryError:
@@ -124,7 +131,7 @@ def java_reason(error: BaseException) -> str:
         return redact((str(error).splitlines() or [type(error).__name__])[0])
     while thrown.getCause() is not None:
         thrown = thrown.getCause()
-    message = str(thrown.getMessage() or "").splitlines() or [""]
+    message = str(thrown.getMessage() or "").strip().splitlines() or [""]
     return redact(f"{thrown.getClass().getSimpleName()}: {message[0]}".removesuffix(": "))
 
 

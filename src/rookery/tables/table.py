@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rookery.model import Field, Snapshot, TableName
+from rookery.model import Field, Snapshot, TableName, UsageError
 from rookery.model.schema import Schema
 from rookery.puffin import BlobMetadata, WrittenFile
 from rookery.tables.column_mapping import ColumnMapping
@@ -52,7 +52,10 @@ class EngineTable(Protocol):
 
 
 class Table(Protocol):
-    """A table's metadata at the moment of loading; the table may have changed since."""
+    """A table's metadata at the moment of loading; the table may have changed since.
+
+    A format derives from it: what follows from the snapshots alone is here.
+    """
 
     name: TableName
 
@@ -86,14 +89,33 @@ class Table(Protocol):
     def snapshots(self) -> Mapping[int, Snapshot]:
         """All snapshots that have not expired, by id."""
 
+    @property
+    def current_snapshot_id(self) -> int | None:
+        """The id of the current snapshot; None for an empty table."""
+
     def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
         """Return a snapshot by its id, or the current one, which an empty table lacks."""
+        if snapshot_id is None:
+            current = self.current_snapshot_id
+            return self.snapshots.get(current) if current is not None else None
+        if snapshot_id not in self.snapshots:
+            raise UsageError(
+                f"{self.name} has no snapshot {snapshot_id}",
+                hint="it may have expired; leave --snapshot out for the newest",
+            )
+        return self.snapshots[snapshot_id]
 
     def at(self, snapshot_id: int | None) -> Snapshot | None:
         """Return the snapshot to read rows of: the current one, or a given one, pinned to its columns."""
+        snapshot = self.snapshot(snapshot_id)
+        return snapshot if snapshot is None or snapshot_id is None else replace(snapshot, pinned=True)
 
     def ancestors(self, snapshot: Snapshot) -> Iterator[Snapshot]:
         """Yield a snapshot, its parent, and so on as far as they are kept."""
+        current: Snapshot | None = snapshot
+        while current is not None:
+            yield current
+            current = self.snapshots.get(current.parent_id) if current.parent_id is not None else None
 
     @property
     def branches(self) -> Mapping[str, int]:

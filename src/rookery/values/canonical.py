@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.model import Value
-from rookery.model.type_names import base_type
+from rookery.model.type_names import base_type, scale_of
 
 _INTEGERS = frozenset({"int", "long", "date", "time", "timestamp", "timestamptz"})
 _INTEGERS |= {"timestamp_ns", "timestamptz_ns"}
@@ -40,15 +40,6 @@ def form_of(type_name: str) -> pa.DataType:
     if kind == "decimal":
         return pa.decimal128(MOST_DIGITS, scale_of(type_name))
     return pa.float64() if is_float(kind) else pa.int64()
-
-
-def scale_of(type_name: str) -> int:
-    """Return a decimal's scale.
-
-    >>> scale_of("decimal(12, 2)")
-    2
-    """
-    return int(type_name.rstrip(")").rpartition(",")[2])
 
 
 def decimal_of(unscaled: int, scale: int) -> Decimal:

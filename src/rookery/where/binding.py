@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -69,19 +69,19 @@ class Names:
         """Return the names of *fields*, made once."""
         return _names(tuple(fields))
 
-    def find(self, parts: Sequence[str], *, qualifiers: Collection[str] = (), at: str = "") -> Field | Group:
+    def find(self, parts: Sequence[str], *, at: str = "") -> Field | Group:
         """Return the column that *parts* name; *at* is their position in the text."""
-        for rest in (*_unqualified(parts, qualifiers), tuple(parts)):
-            key = _folded(rest)
-            if key in self._spellings:
-                return self._known(key, rest, at)
-            for end in range(len(key) - 1, 0, -1):
-                if key[:end] in self._spellings:
-                    self._sole(key[:end], rest, at)
-                    if (column := self._inside(key[:end], rest)) is not None:
-                        return column
-                    break
-        raise self._unknown(tuple(parts), at)
+        given = tuple(parts)
+        key = _folded(given)
+        if key in self._spellings:
+            return self._known(key, given, at)
+        for end in range(len(key) - 1, 0, -1):
+            if key[:end] in self._spellings:
+                self._sole(key[:end], given, at)
+                if (column := self._inside(key[:end], given)) is not None:
+                    return column
+                break
+        raise self._unknown(given, at)
 
     def knows(self, first: str) -> bool:
         """Whether there is a top-level column of that name."""
@@ -144,13 +144,6 @@ def _folded(parts: Sequence[str]) -> tuple[str, ...]:
 
 def _dotted(parts: Sequence[str]) -> str:
     return ".".join(map(quote_part, parts))
-
-
-def _unqualified(parts: Sequence[str], qualifiers: Collection[str]) -> list[tuple[str, ...]]:
-    """Spark reads the first parts of a name as the table's name, if possible."""
-    known = {qualifier.lower() for qualifier in qualifiers}
-    ends = range(len(parts) - 1, 0, -1)
-    return [tuple(parts[end:]) for end in ends if ".".join(parts[:end]).lower() in known]
 
 
 def _in_container(parts: Sequence[str], at: str) -> UsageError:

@@ -23,7 +23,7 @@ from rookery.model.calendar import NANOS_A_MICRO
 from rookery.model.errors import UsageError
 from rookery.model.predicate import NEVER, Compare, In, IsNull, Op, Predicate, Value
 from rookery.model.table import Field
-from rookery.model.type_names import base_type
+from rookery.model.type_names import base_type, precision_and_scale
 from rookery.where import timestamps
 from rookery.where.binding import Inexact, check_type
 from rookery.where.text_values import NAN, boolean_in, double_in, integer_in
@@ -32,7 +32,6 @@ from rookery.where.timestamps import MICROS_A_DAY
 _EXACT_DOUBLE = 2**53
 _EXACT_DIGITS = 10**15
 _MOST_DIGITS = 38
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.ASCII)
 
 
@@ -216,10 +215,10 @@ def _decimal_double(value: float, precision: int, scale: int) -> tuple[int, bool
 
 
 def _decimal(field: Field) -> tuple[int, int]:
-    match = _DECIMAL.fullmatch(field.type)
-    if match is None:
+    digits = precision_and_scale(field.type)
+    if digits is None:
         raise Inexact(f"columns of type {field.type} are not compared")
-    return int(match.group(1)), int(match.group(2))
+    return digits
 
 
 def _check_width(field: Field, literals: Sequence[Literal]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import lru_cache
@@ -66,19 +66,8 @@ def parse_predicate(text: str, fields: Sequence[Field], *, zone: str = "UTC") ->
 
 @lru_cache(maxsize=512)
 def _parsed(text: str, fields: tuple[Field, ...], zone: str) -> Predicate:
-    return predicate_of(parse_expression(text), fields, zone=zone, text=text)
-
-
-def predicate_of(
-    expression: exp.Expression,
-    fields: Sequence[Field],
-    *,
-    zone: str = "UTC",
-    text: str = "",
-    qualifiers: Collection[str] = (),
-) -> Predicate:
-    """Bind an expression that was parsed from *text*; names may begin with one of the *qualifiers*."""
-    binder = _Binder(Names.of(fields), session_zone(zone), text, frozenset(qualifiers))
+    binder = _Binder(Names.of(fields), session_zone(zone), text)
+    expression = parse_expression(text)
     return with_depth(lambda: binder.build(expression, False))
 
 
@@ -87,7 +76,6 @@ class _Binder:
     names: Names
     zone: tzinfo
     text: str
-    qualifiers: frozenset[str]
 
     def build(self, node: exp.Expression, negated: bool) -> Predicate:
         """Return a predicate that is true where *node*, or its negation, is true."""
@@ -119,7 +107,7 @@ class _Binder:
                 parts = _parts(column) or ("",)
                 known = self.names.knows(parts[0]) or parts[0].lower() in _NULLARY
                 if not known and not isinstance(column.this, exp.Star):
-                    self.names.find(parts, qualifiers=self.qualifiers, at=self.place(column))
+                    self.names.find(parts, at=self.place(column))
         sql = node.sql(dialect="spark", comments=False)
         return Opaque(f"NOT ({sql})" if negated else sql, reason)
 
@@ -138,7 +126,7 @@ class _Binder:
         parts = _parts(node)
         if node is None or not parts:
             return None
-        column = self.names.find(parts, qualifiers=self.qualifiers, at=self.place(node))
+        column = self.names.find(parts, at=self.place(node))
         if isinstance(column, Group) and column.kind == "value of a map":
             raise Inexact("what a map holds under a key is left to Spark")
         return column

@@ -23,7 +23,7 @@ from rookery.model.predicate import (
     Value,
 )
 from rookery.model.table import Field
-from rookery.model.type_names import base_type
+from rookery.model.type_names import base_type, scale_of
 from rookery.where.patterns import like_pattern
 
 _Spell: TypeAlias = Callable[[str, Any], str]
@@ -126,7 +126,7 @@ def _floating(type_name: str, value: float) -> str:
 
 
 def _decimal(type_name: str, value: int) -> str:
-    scale = int(type_name.rstrip(")").rpartition(",")[2])
+    scale = scale_of(type_name)
     digits = str(abs(value)).rjust(scale + 1, "0")
     point = len(digits) - scale
     fraction = f".{digits[point:]}" if scale else ""

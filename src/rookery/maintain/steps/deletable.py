@@ -62,8 +62,7 @@ def deletable(
     if not wanted.any():
         return Deletable()
     table, store = look.table, look.survey.store
-    names = named(table)
-    required, optional = listing.account(names.required), listing.account(names.optional)
+    required, optional = listing.account(look.named.required), listing.account(look.named.optional)
     absent = absent_again(store, listing, required.absent)
     _check_accounted(table, (*absent, *required.doubtful, *optional.doubtful))
     wanted = wanted & ~required.matched & ~optional.matched

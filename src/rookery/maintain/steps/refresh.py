@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rookery.collect.analyze import analyze
-from rookery.collect.choose import Choice
-from rookery.collect.declare import declare, declared_on
-from rookery.collect.declared_statistics import column_sets, distributions
+from rookery.collect.choose import Choice, selects
+from rookery.collect.column_sets import column_set_fields
+from rookery.collect.declare import declare
+from rookery.collect.declared_statistics import distributions
 from rookery.collect.readable import unreadable
 from rookery.collect.statistics import is_registered
 from rookery.indexes import kind_for
@@ -76,7 +77,7 @@ def _columns_lacking(look: PlanInput) -> int:
     survey, names = look.survey, choice_of(look).columns
     assert survey.state is not None
     known = survey.state.header.types
-    columns = [each for each in survey.table.fields() if any(_below(each.name, name) for name in names)]
+    columns = [each for each in survey.table.fields() if any(selects(name, each) for name in names)]
     return sum(each.id not in known and base_type(each.type) in SKETCHED for each in columns)
 
 
@@ -87,29 +88,24 @@ def _statistics_lacking(survey: Survey) -> int:
     """
     if survey.state is None or survey.snapshot is None or unreadable(survey.table, survey.snapshot):
         return 0
-    declared = declared_on(survey.table, survey.store)
     fields, header = survey.table.fields(), survey.state.header
-    wanted, rows = distributions(declared, fields), header.rows
+    wanted, rows = distributions(survey.declared, fields), header.rows
     lacking = {
         ("histogram", each.id) for each in wanted.histogram if rows is None or each.id not in rows.histogram
     }
     lacking |= {("top-k", each.id) for each in wanted.top_k if rows is None or each.id not in rows.top_k}
-    return len(lacking) + sum(each.id not in header.types for each in column_sets(declared, fields))
-
-
-def _below(column: str, name: str) -> bool:
-    return column == name or column.startswith(f"{name}.")
+    sets = column_set_fields(survey.declared.column_sets, fields)
+    return len(lacking) + sum(each.id not in header.types for each in sets)
 
 
 def missing_indexes(look: PlanInput) -> Iterator[WantedIndex]:
     """Yield the indexes of the policy that are not declared."""
     if not look.policy.indexes:
         return
-    table, store = look.table, look.survey.store
-    declared = declared_on(table, store).indexes
-    there = {(index.kind, index.field_id) for index in declared}
+    fields = look.survey.table.fields()
+    there = {(index.kind, index.field_id) for index in look.survey.declared.indexes}
     for wanted in look.policy.indexes:
-        if (wanted.kind, column_named(table.fields(), wanted.column).id) not in there:
+        if (wanted.kind, column_named(fields, wanted.column).id) not in there:
             yield wanted
 
 
@@ -117,12 +113,11 @@ def _indexes_behind(survey: Survey, health: float) -> bool:
     """Whether an index lacks a file that statistics describe, or more rows than statistics may lack."""
     if survey.fileset is None or survey.state is None:
         return False
-    declared = declared_on(survey.table, survey.store).typed(survey.table.fields())
     fields = {field.id: field for field in survey.table.fields()}
     known = len(survey.fileset) - survey.fileset.fresh
     covered = [
         survey.fileset.covered(each)
-        for each in declared.indexes
+        for each in survey.declared.indexes
         if each.field_id in fields and kind_for(each, fields[each.field_id]) is not None
     ]
     rows = survey.numbers("rows")

@@ -13,6 +13,7 @@ from rookery.io import shown
 from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.listing import Listings, list_table
+from rookery.maintain.steps.reachable_files import Named, named
 from rookery.maintain.survey import Survey
 from rookery.model import RookeryError, StorageError, TableName, UsageError
 from rookery.sidecar import Store
@@ -130,6 +131,11 @@ class PlanInput:
         if isinstance(listing, StorageError):
             raise listing
         return listing
+
+    @cached_property
+    def named(self) -> Named:
+        """All that the table names."""
+        return named(self.table)
 
     @cached_property
     def comparison(self) -> StatsComparison:

@@ -10,7 +10,6 @@ from rookery.io.identity import Listing
 from rookery.maintain.policies.policy import Verify
 from rookery.maintain.steps.deletable import still_absent
 from rookery.maintain.steps.listing import list_table
-from rookery.maintain.steps.reachable_files import named
 from rookery.maintain.steps.step import Plan, Ran, TableView, VerificationError
 from rookery.model import Snapshot, TableName
 from rookery.model.report import counted
@@ -138,7 +137,7 @@ def nothing_missing(after: TableView, folder: str | None = None) -> Listing:
     """Check that all files that a table names and that belong in a folder, its own or *folder*, are there."""
     table, store = after.table, after.survey.store
     listing = list_table(table.location if folder is None else folder, store)
-    lost = still_absent(after.subject, store, listing, listing.account(named(table).required).absent)
+    lost = still_absent(after.subject, store, listing, listing.account(after.named.required).absent)
     if lost:
         raise VerificationError(
             f"{counted(len(lost), 'file')} of {table.name} missing, {shown(min(lost))} among them",

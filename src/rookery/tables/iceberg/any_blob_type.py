@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from pyiceberg.catalog import Catalog
-from pyiceberg.table import Table
+from collections.abc import Callable
+from typing import TypeVar
 
+T = TypeVar("T")
 _PLACE = "blob-metadata"  # as validation names it
 
 
-def load_with_any_blob_type(catalog: Catalog, identifier: tuple[str, ...]) -> Table:
+def load_with_any_blob_type(load: Callable[[], T]) -> T:
     """Load a table; where PyIceberg refuses a blob's type, make it accept any text, and load again."""
     try:
-        return catalog.load_table(identifier)
+        return load()
     except Exception as error:  # each kind of catalog wraps validation errors in its own way
         if _PLACE not in str(error):
             raise
         accept_any_blob_type()
-        return catalog.load_table(identifier)
+        return load()
 
 
 def accept_any_blob_type() -> None:

@@ -181,7 +181,7 @@ def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str])
 
 def _load(catalog: Catalog, identifier: tuple[str, ...]) -> Table:
     with carrying():
-        return load_with_any_blob_type(catalog, identifier)
+        return load_with_any_blob_type(lambda: catalog.load_table(identifier))
 
 
 def table_locations(catalog: Catalog) -> Iterator[str]:

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from pyiceberg import expressions as ice
-from pyiceberg.expressions import BooleanExpression as BooleanExpression
 from pyiceberg.expressions import literals as given
 
 from rookery.model.errors import UsageError
@@ -30,6 +29,8 @@ from rookery.where.parsing import with_depth
 from rookery.where.patterns import begins_with
 from rookery.where.timestamps import session_zone
 from rookery.where.to_sql import spell_value
+
+BooleanExpression = ice.BooleanExpression
 
 _OPS: dict[type[ice.BooleanExpression], Op] = {
     ice.EqualTo: Op.EQ,

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -118,6 +119,7 @@ public class RookeryRead {
   }
 }
 """
+_compiling = Lock()
 _compiled: WeakKeyDictionary[Any, dict[str, dict[str, Any]]] = (
     WeakKeyDictionary()
 )  # methods, by gateway and class
@@ -301,12 +303,13 @@ def call_compiled(spark: SparkSession, class_name: str, source: str, name: str, 
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
     classes = _compiled.setdefault(gateway, {})
-    if class_name not in classes:  # once per JVM, with the compiler that Spark includes
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(source)
-        loaded = compiler.getClassLoader().loadClass(class_name)
-        classes[class_name] = {method.getName(): method for method in loaded.getDeclaredMethods()}
+    with _compiling:
+        if class_name not in classes:  # once per JVM, with the compiler that Spark includes
+            compiler = jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+            compiler.cook(source)
+            loaded = compiler.getClassLoader().loadClass(class_name)
+            classes[class_name] = {method.getName(): method for method in loaded.getDeclaredMethods()}
     packed = gateway.new_array(jvm.java.lang.Object, len(arguments))
     for position, argument in enumerate(arguments):
         packed[position] = argument

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -14,7 +14,7 @@ from pyiceberg.io import FileIO
 from pyiceberg.table import Table as PyIcebergTable
 from pyiceberg.table.refs import SnapshotRefType
 
-from rookery.model import Field, Snapshot, TableName, UsageError
+from rookery.model import Field, Snapshot, TableName
 from rookery.model.schema import Schema
 from rookery.puffin import BlobMetadata, WrittenFile
 from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
@@ -27,7 +27,7 @@ from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
 from rookery.tables.iceberg.schema import schema_of
 from rookery.tables.iceberg.transforms import IcebergTransform
 from rookery.tables.partitioning import PartitionField, SortField, TransformKind
-from rookery.tables.table import RegisteredBlob, StatisticsFile
+from rookery.tables.table import RegisteredBlob, StatisticsFile, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 METADATA_PROPERTY = "write.metadata.path"
 
 
-class IcebergTable:
+class IcebergTable(Table):
     """A table's metadata at the moment of loading: `rookery.tables.Table` for Iceberg."""
 
     def __init__(self, name: TableName, table: PyIcebergTable) -> None:
@@ -101,29 +101,10 @@ class IcebergTable:
             for snapshot in self.table.metadata.snapshots
         }
 
-    def snapshot(self, snapshot_id: int | None = None) -> Snapshot | None:
-        """Return a snapshot by its id, or the current one, which an empty table lacks."""
-        if snapshot_id is None:
-            current = self.table.metadata.current_snapshot_id
-            return self.snapshots.get(current) if current is not None else None
-        if snapshot_id not in self.snapshots:
-            raise UsageError(
-                f"{self.name} has no snapshot {snapshot_id}",
-                hint="it may have expired; leave --snapshot out for the newest",
-            )
-        return self.snapshots[snapshot_id]
-
-    def at(self, snapshot_id: int | None) -> Snapshot | None:
-        """Return the snapshot to read rows of: the current one, or a given one, pinned to its columns."""
-        snapshot = self.snapshot(snapshot_id)
-        return snapshot if snapshot is None or snapshot_id is None else replace(snapshot, pinned=True)
-
-    def ancestors(self, snapshot: Snapshot) -> Iterator[Snapshot]:
-        """Yield a snapshot, its parent, and so on as far as they are kept."""
-        current: Snapshot | None = snapshot
-        while current is not None:
-            yield current
-            current = self.snapshots.get(current.parent_id) if current.parent_id is not None else None
+    @property
+    def current_snapshot_id(self) -> int | None:
+        """The id of the current snapshot; None for an empty table."""
+        return self.table.metadata.current_snapshot_id
 
     @property
     def branches(self) -> Mapping[str, int]:

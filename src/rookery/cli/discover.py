@@ -1,0 +1,44 @@
+"""`rookery discover`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rookery.cli.render import show
+from rookery.cli.settings import settings_of
+
+
+class Kind(StrEnum):
+    """What is looked for, as `rookery.api.discover.Kind`, which brings PyIceberg."""
+
+    FOREIGN_KEY = "foreign-key"
+    UNIQUE = "unique"
+    DEPENDENCY = "dependency"
+    SAME_VALUES = "same-values"
+
+
+def discover(
+    context: typer.Context,
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATTERN]…", help="Tables by name, or patterns; all by default."),
+    ] = None,
+    kind: Annotated[
+        list[Kind] | None, typer.Option(help="What to look for; may be repeated. All by default.")
+    ] = None,
+    min_confidence: Annotated[
+        float, typer.Option(help="The least confidence of what is shown, from 0 to 1.")
+    ] = 0.99,
+) -> None:
+    """Find foreign keys, unique keys, dependencies, and columns with the same values.
+
+    Compares the sketches that `analyze` has stored; reads no data files, and starts no Spark.
+    """
+    from rookery.api.discover import discover as look  # brings PyIceberg
+
+    settings = settings_of(context)
+    report = look(settings.lake(), patterns or ("*",), kinds=kind or (), min_confidence=min_confidence)
+    show(report, settings)

@@ -1,0 +1,57 @@
+"""Functional dependencies: a value of some columns of a declared column set determines the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rookery.discover.column import ColumnFacts
+from rookery.discover.confidence import TOLERATED_REPEATS, dependency_confidence
+from rookery.model import Certainty
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Columns that determine others of the same table."""
+
+    table: str
+    columns: tuple[str, ...]
+    determines: tuple[str, ...]
+    distinct: float  # of the determining columns
+    distinct_together: float
+    confidence: float
+    certainty: Certainty
+
+
+def dependencies(columns: Iterable[ColumnFacts], least: float) -> list[Dependency]:
+    """Return the dependencies of at least that confidence.
+
+    Nearly unique columns are left out: they determine all others.
+    """
+    by_table: dict[str, list[ColumnFacts]] = {}
+    for column in columns:
+        by_table.setdefault(column.table, []).append(column)
+    return [each for table in sorted(by_table) for each in _of_table(by_table[table], least)]
+
+
+def _of_table(columns: Sequence[ColumnFacts], least: float) -> Iterator[Dependency]:
+    nullable = {column.columns[0] for column in columns if len(column.columns) == 1 and column.has_nulls}
+    for together in columns:
+        for part in columns if len(together.columns) > 1 else ():
+            nearly_unique = part.distinct >= (1 - TOLERATED_REPEATS) * part.rows_high
+            if not set(part.columns) < set(together.columns) or nearly_unique:
+                continue
+            # Rows with a null are not counted together, but are where only the determining columns are.
+            if nullable.intersection(together.columns) - set(part.columns):
+                continue
+            confidence = dependency_confidence(part, together)
+            if confidence >= least and confidence > 0:
+                yield Dependency(
+                    together.table,
+                    part.columns,
+                    tuple(name for name in together.columns if name not in part.columns),
+                    float(round(part.distinct)),
+                    float(round(together.distinct)),
+                    confidence,
+                    Certainty.SKETCHED if part.is_sampled or together.is_sampled else Certainty.EXACT,
+                )

@@ -1,0 +1,180 @@
+import java.math.BigDecimal;
+import java.util.*;
+import java.util.concurrent.*;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.connector.expressions.FieldReference;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
+import org.apache.spark.sql.connector.read.colstats.Histogram;
+import org.apache.spark.sql.connector.read.colstats.HistogramBin;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.FractionalType;
+import org.apache.spark.sql.types.StructField;
+
+class KnownStatistics implements Statistics {
+  final OptionalLong size;
+  final OptionalLong rows;
+  final Map columns = new HashMap();
+
+  KnownStatistics(Statistics original, PlannedScan planned) throws Exception {
+    Number counted = (Number) planned.answer.get("rows");
+    long before = original.numRows().orElse(counted == null ? 0L : counted.longValue());
+    rows = counted == null ? original.numRows() : OptionalLong.of(Math.min(before, counted.longValue()));
+    size = before == 0 || counted == null
+        ? original.sizeInBytes()
+        : OptionalLong.of((long) Math.ceil(original.sizeInBytes().orElse(0L) * (double) rows.getAsLong() / before));
+    Schema projection = (Schema) Reflect.call(planned.target, "projection");
+    Map known = (Map) planned.answer.get("columns");
+    StructField[] fields = planned.target.readSchema().fields();
+    for (int i = 0; i < fields.length; i++) {
+      Types.NestedField field = projection.asStruct().field(fields[i].name());
+      Map column = field == null ? null : (Map) known.get(String.valueOf(field.fieldId()));
+      boolean mayBeNaN = fields[i].dataType() instanceof FractionalType && !(fields[i].dataType() instanceof DecimalType);
+      if (column != null && !(mayBeNaN && planned.hasNaN)) {
+        columns.put(FieldReference.column(fields[i].name()), new KnownColumn(column, fields[i].dataType(), rows.orElse(0L)));
+      }
+    }
+  }
+
+  public OptionalLong sizeInBytes() {
+    return size;
+  }
+
+  public OptionalLong numRows() {
+    return rows;
+  }
+
+  public Map columnStats() {
+    return columns;
+  }
+}
+
+class KnownColumn implements ColumnStatistics {
+  final OptionalLong distinctCount;
+  final OptionalLong nullCount;
+  final Optional min;
+  final Optional max;
+  final Optional histogram;
+
+  KnownColumn(Map known, DataType type, long rows) {
+    distinctCount = number(known.get("ndv"));
+    nullCount = number(known.get("nulls"));
+    min = value(known.get("min"), type.typeName());
+    max = value(known.get("max"), type.typeName());
+    Map bins = (Map) known.get("histogram");
+    long values = rows - nullCount.orElse(0L);
+    histogram = bins == null || values <= 0 ? Optional.empty() : Optional.of(new EqualBins(bins, values));
+  }
+
+  static OptionalLong number(Object known) {
+    return known == null ? OptionalLong.empty() : OptionalLong.of(((Number) known).longValue());
+  }
+
+  static Optional value(Object known, String type) {
+    if (known == null) {
+      return Optional.empty();
+    }
+    if (type.equals("integer") || type.equals("date")) {
+      return Optional.of(Integer.valueOf(((Number) known).intValue()));
+    }
+    if (type.equals("long") || type.equals("timestamp")) {
+      return Optional.of(Long.valueOf(((Number) known).longValue()));
+    }
+    if (type.equals("float")) {
+      return Optional.of(Float.valueOf(((Number) known).floatValue()));
+    }
+    if (type.equals("double")) {
+      return Optional.of(Double.valueOf(((Number) known).doubleValue()));
+    }
+    if (type.equals("boolean")) {
+      return Optional.of((Boolean) known);
+    }
+    if (type.startsWith("decimal")) {
+      return Optional.of(Decimal.apply(new BigDecimal((String) known)));
+    }
+    return Optional.empty();
+  }
+
+  public OptionalLong distinctCount() {
+    return distinctCount;
+  }
+
+  public Optional min() {
+    return min;
+  }
+
+  public Optional max() {
+    return max;
+  }
+
+  public OptionalLong nullCount() {
+    return nullCount;
+  }
+
+  public OptionalLong avgLen() {
+    return OptionalLong.empty();
+  }
+
+  public OptionalLong maxLen() {
+    return OptionalLong.empty();
+  }
+
+  public Optional histogram() {
+    return histogram;
+  }
+}
+
+/** A histogram of bins that have the same number of rows. */
+class EqualBins implements Histogram {
+  final HistogramBin[] bins;
+  final double height;
+
+  EqualBins(Map known, long values) {
+    List edges = (List) known.get("edges");
+    List ndvs = (List) known.get("ndvs");
+    bins = new HistogramBin[ndvs.size()];
+    for (int i = 0; i < bins.length; i++) {
+      bins[i] = new Bin(real(edges.get(i)), real(edges.get(i + 1)), ((Number) ndvs.get(i)).longValue());
+    }
+    height = (double) values / bins.length;
+  }
+
+  static double real(Object number) {
+    return ((Number) number).doubleValue();
+  }
+
+  public double height() {
+    return height;
+  }
+
+  public HistogramBin[] bins() {
+    return bins;
+  }
+}
+
+class Bin implements HistogramBin {
+  final double lo;
+  final double hi;
+  final long ndv;
+
+  Bin(double lo, double hi, long ndv) {
+    this.lo = lo;
+    this.hi = hi;
+    this.ndv = ndv;
+  }
+
+  public double lo() {
+    return lo;
+  }
+
+  public double hi() {
+    return hi;
+  }
+
+  public long ndv() {
+    return ndv;
+  }
+}

@@ -1,0 +1,98 @@
+import java.util.*;
+import java.util.concurrent.*;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
+
+class RuleBuilder extends AbstractFunction1 {
+  public Object apply(Object session) {
+    return new ScanRule((SparkSession) session);
+  }
+}
+
+class ScanRule extends Rule {
+  final SparkSession session;
+
+  ScanRule(SparkSession session) {
+    this.session = session;
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    Attached attached = (Attached) RookeryAttach.SESSIONS.get(session);
+    if (attached == null || plan instanceof RowLevelWrite || usesWap()) {
+      return plan;
+    }
+    try {
+      return plan.transformDown(new ReplaceTables(attached, plan.exists(new HasNaN())));
+    } catch (Throwable error) {
+      attached.failed(error);
+      return plan;
+    }
+  }
+
+  boolean usesWap() {
+    return session.conf().getOption("spark.wap.branch").isDefined()
+        || session.conf().getOption("spark.wap.id").isDefined();
+  }
+}
+
+/** Whether a node of a plan, or an expression, has a literal NaN: Spark fails to estimate a range of it. */
+class HasNaN extends AbstractFunction1 {
+  public Object apply(Object node) {
+    if (node instanceof QueryPlan) {
+      return Boolean.valueOf(((QueryPlan) node).expressions().exists(this));
+    }
+    if (node instanceof org.apache.spark.sql.catalyst.expressions.Literal) {
+      Object value = ((org.apache.spark.sql.catalyst.expressions.Literal) node).value();
+      return Boolean.valueOf(
+          value instanceof Double && ((Double) value).isNaN() || value instanceof Float && ((Float) value).isNaN());
+    }
+    return Boolean.valueOf(((TreeNode) node).children().exists(this));
+  }
+}
+
+class ReplaceTables extends AbstractPartialFunction {
+  final Attached attached;
+  final boolean hasNaN;
+
+  ReplaceTables(Attached attached, boolean hasNaN) {
+    this.attached = attached;
+    this.hasNaN = hasNaN;
+  }
+
+  public boolean isDefinedAt(Object node) {
+    if (!(node instanceof DataSourceV2Relation)) {
+      return false;
+    }
+    Object table = ((DataSourceV2Relation) node).table();
+    return table instanceof SparkTable && ((SparkTable) table).table() instanceof BaseTable;
+  }
+
+  public Object applyOrElse(Object node, scala.Function1 otherwise) {
+    if (!isDefinedAt(node)) {
+      return otherwise.apply(node);
+    }
+    DataSourceV2Relation relation = (DataSourceV2Relation) node;
+    SparkTable table = (SparkTable) relation.table();
+    Object proxy = Reflect.proxied(table, new TableHandler(table, attached, hasNaN));
+    DataSourceV2Relation replaced =
+        relation.copy(
+            (org.apache.spark.sql.connector.catalog.Table) proxy,
+            relation.output(),
+            relation.catalog(),
+            relation.identifier(),
+            relation.options(),
+            relation.timeTravelSpec());
+    replaced.copyTagsFrom(relation);
+    return replaced;
+  }
+}

@@ -1,0 +1,187 @@
+"""`attach`: a running Spark session whose queries are planned with what Rookery knows."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from types import TracebackType
+from typing import Any
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import SparkSession
+
+from rookery.model import MachineError, UsageError
+from rookery.spark.attach.planner import LEAST_BYTES, Planner, Settings
+from rookery.spark.live import check_session, has_jvm
+from rookery.tables.iceberg.jvm import call_compiled
+from rookery.tables.java_errors import java_reason
+
+log = logging.getLogger(__name__)
+
+_CLASS = "RookeryAttach"
+_CBO: Mapping[str, str] = {
+    "spark.sql.cbo.enabled": "true",
+    "spark.sql.cbo.joinReorder.enabled": "true",
+}
+_BEFORE: dict[str, Mapping[str, str | None]] = {}  # what settings were before, by attached session
+_DETACHED: set[str] = set()  # sessions that are to stay so
+_FAILED: set[str] = set()  # sessions that cannot be attached, which is logged once
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """An attached session; as a context manager it is detached at the end."""
+
+    spark: SparkSession
+
+    def __enter__(self) -> SparkSession:
+        return self.spark
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        detach(self.spark)
+
+
+def attach(
+    spark: SparkSession,
+    *,
+    statistics: bool = True,
+    pruning: bool = True,
+    runtime: bool = True,
+    cbo: bool = False,
+    least_bytes: int = LEAST_BYTES,
+) -> Attachment:
+    """Plan every query of a session with what Rookery knows of its Iceberg tables.
+
+    *statistics* gives the optimizer the statistics of the columns, *pruning* leaves out files that cannot
+    match, *runtime* does so by the keys of joins too, and *cbo* turns on Spark's cost-based optimizer and
+    join reordering until the session is detached. Scans of fewer bytes than *least_bytes* are not pruned at
+    run time.
+    """
+    if not has_jvm(spark):
+        raise UsageError(
+            "a Spark Connect session cannot be attached: its plans are made on the server",
+            hint="attach in the server's process, or use rookery.table(...).scan(spark, ...)",
+        )
+    check_session(spark)
+    _detach(spark)
+    _DETACHED.discard(_identity(spark))
+    chosen = Settings(statistics, pruning, runtime, least_bytes)
+    planner = _in_list(spark, Planner(chosen))
+    with _explained("attached"):
+        _call(spark, "attach", spark._jsparkSession, planner, json.dumps(asdict(chosen)))
+    changed = _CBO if cbo else {}
+    _BEFORE[_identity(spark)] = {key: spark.conf.get(key, None) for key in changed}
+    for key, value in changed.items():
+        spark.conf.set(key, value)
+    return Attachment(spark)
+
+
+def attach_unless_detached(spark: SparkSession) -> None:
+    """Attach a session of Rookery's own, but not one that was detached."""
+    if has_jvm(spark) and _identity(spark) not in _DETACHED:
+        attach_unless_attached(spark)
+
+
+def attach_unless_attached(spark: SparkSession) -> None:
+    """Attach a session; one that is attached keeps its options. An error is logged: Spark works without."""
+    if _identity(spark) in _BEFORE.keys() | _FAILED:
+        return
+    try:
+        attach(spark)
+    except MachineError as error:
+        _FAILED.add(_identity(spark))
+        log.warning("%s", error)
+
+
+def detach(spark: SparkSession) -> None:
+    """Let Spark plan alone again; a session that is not attached, or has ended, stays as it is."""
+    try:
+        _DETACHED.add(_identity(spark))
+        _detach(spark)
+    except MachineError:
+        raise
+    except Exception:  # noqa: BLE001  # py4j raises all kinds of errors if the JVM has ended
+        return
+
+
+def _detach(spark: SparkSession) -> None:
+    before = _BEFORE.pop(_identity(spark), None)
+    if before is None:
+        return
+    with _explained("detached"):
+        _call(spark, "detach", spark._jsparkSession)
+    for key, value in before.items():
+        if value is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, value)
+
+
+def attached_queries(spark: SparkSession) -> list[dict[str, Any]] | None:
+    """Return the last queries of a session, oldest first; None if it is not attached."""
+    check_session(spark)
+    text = _call(spark, "queries", spark._jsparkSession)
+    return None if text is None else list(json.loads(text))
+
+
+def plan_nodes(spark: SparkSession, text: str, *, run: bool) -> list[dict[str, Any]]:
+    """Return the nodes of a query's plan, with the rows that Spark estimates for them, and counts in a run.
+
+    `alone` is the estimate by Iceberg's statistics, `attached` the one by Rookery's.
+    """
+    try:
+        nodes = _call(spark, "nodes", spark._jsparkSession, text, run)
+    except Exception as error:  # py4j wraps all that Java throws
+        raise UsageError(f"Spark cannot run the query: {java_reason(error)}") from error
+    if nodes is None:
+        raise UsageError("the statement is not a query", hint="give a SELECT; nothing was run")
+    return list(json.loads(nodes))
+
+
+def _identity(spark: SparkSession) -> str:
+    """The session's own id: several objects of Python may represent it."""
+    session: Any = spark._jsparkSession
+    return str(session.sessionUUID())
+
+
+def _in_list(spark: SparkSession, planner: Planner) -> Any:
+    """The planner in a Java list: py4j cannot put an object of Python's into an array of arguments."""
+    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+    wrapped = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+    wrapped.add(planner)
+    return wrapped
+
+
+def _call(spark: SparkSession, method: str, *arguments: Any) -> Any:
+    return call_compiled(spark, _CLASS, _source(), method, *arguments)
+
+
+@cache
+def _source() -> str:
+    """The Java files as one compilation unit: their imports, then their classes."""
+    folder = files("rookery.spark.attach").joinpath("java")
+    texts = [each.read_text(encoding="utf-8") for each in folder.iterdir() if each.name.endswith(".java")]
+    lines = [line for text in texts for line in text.splitlines()]
+    imports = {line: None for line in lines if line.startswith("import ")}
+    return "\n".join((*imports, *(line for line in lines if line not in imports)))
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # py4j wraps all that Java throws
+        raise MachineError(
+            f"the session cannot be {what}: {java_reason(error)}",
+            hint="Rookery knows Spark 4.1 with Iceberg 1.12; `rookery doctor` shows what is there",
+        ) from error

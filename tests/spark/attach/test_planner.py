@@ -1,0 +1,211 @@
+"""What the planner answers, with no JVM: files to skip, and statistics of those that are left."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rookery.spark.attach import planner as module
+from rookery.spark.attach.planner import Planner, Settings
+from tests.collect.plain import PlainTable
+
+FILES, ROWS = 6, 50
+SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int32()), ("x", pa.float64()), ("s", pa.string())])
+
+
+def rows(number: int) -> pa.Table:
+    """File *number*: `id` is clustered, the other columns are the same in every file."""
+    places = np.arange(ROWS)
+    return pa.table(
+        {
+            "id": places + number * ROWS,
+            "n": pa.array(places % 10, pa.int32()),
+            "x": pa.array([None if place % 5 == 0 else place / 2 for place in places], pa.float64()),
+            "s": [f"s{place % 7}" for place in places],
+        },
+        schema=SCHEMA,
+    )
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> PlainTable:
+    made = PlainTable(tmp_path, SCHEMA)
+    with made.table.transaction() as change:
+        change.set_properties({"rookery.location": made.store.location})
+    for number in range(FILES):
+        made.append(rows(number))
+    made.analyse()
+    return made
+
+
+def request(table: PlainTable, *where: dict[str, Any], **more: Any) -> str:
+    loaded = table.load()
+    asked = {
+        "table": "plain.db.t",
+        "uuid": loaded.uuid,
+        "metadata": loaded.version,
+        "io": {},
+        "snapshot": table.snapshot().id,
+        "current_schema": True,
+        "columns": [1, 2, 3, 4],
+        "where": where,
+        "bytes": 1 << 30,
+    }
+    return json.dumps(asked | more)
+
+
+def answer(table: PlainTable, *where: dict[str, Any], settings: Settings | None = None, **more: Any) -> Any:
+    return json.loads(Planner(settings or Settings()).apply(request(table, *where, **more)))
+
+
+def equal(column: int, kind: str, value: Any) -> dict[str, Any]:
+    return {"op": "=", "of": [{"column": column}, {"type": kind, "value": value}]}
+
+
+def paths(table: PlainTable) -> list[str]:
+    files = table.table.refresh().inspect.data_files()
+    by_least = sorted(
+        zip(files["readable_metrics"].to_pylist(), files["file_path"].to_pylist(), strict=True),
+        key=lambda each: each[0]["id"]["lower_bound"],
+    )
+    return [path for _, path in by_least]
+
+
+def test_files_that_cannot_match_are_named(table: PlainTable) -> None:
+    found = answer(table, equal(1, "bigint", 2 * ROWS))
+    assert sorted(found["skipped"]) == sorted(set(paths(table)) - {paths(table)[2]})
+    assert found["by"] == "manifest file scan 5"
+    assert found["rows"] == ROWS
+    assert (found["columns"]["1"]["min"], found["columns"]["1"]["max"]) == (2 * ROWS, 3 * ROWS - 1)
+
+
+def test_many_files_are_numbered(table: PlainTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_LISTED", 1)
+    planner = Planner(Settings())
+    found = json.loads(planner.apply(request(table, equal(1, "bigint", 2 * ROWS))))
+    assert "skipped" not in found
+    listed = json.loads(planner.apply(request(table, numbering=found["numbering"])))
+    bits = np.unpackbits(np.frombuffer(base64.b64decode(found["bits"]), np.uint8), bitorder="little")
+    kept = [path for path, is_skipped in zip(listed, bits, strict=False) if not is_skipped]
+    assert sorted(listed) == sorted(paths(table))
+    assert kept == [paths(table)[2]]
+    assert json.loads(planner.apply(request(table, numbering="another"))) == []
+
+
+def test_nothing_is_skipped_where_every_file_may_match(table: PlainTable) -> None:
+    assert not answer(table, equal(2, "int", 5)).keys() & {"skipped", "numbering"}
+    assert not answer(table, equal(1, "int", 5)).keys() & {"skipped", "numbering"}  # of another type
+    assert not answer(table).keys() & {"skipped", "numbering", "by"}
+
+
+def test_statistics_of_the_whole_table(table: PlainTable) -> None:
+    found = answer(table)
+    assert found["rows"] == FILES * ROWS
+    assert found["columns"] == {
+        "1": {"nulls": 0, "min": 0, "max": FILES * ROWS - 1, "ndv": FILES * ROWS},
+        "2": {"nulls": 0, "min": 0, "max": 9, "ndv": 10},
+        "3": {"nulls": FILES * ROWS // 5, "min": 0.5, "max": 24.5, "ndv": 40},
+        "4": {"nulls": 0, "ndv": 7},
+    }
+
+
+def test_statistics_move_with_rows_that_the_state_does_not_know(table: PlainTable) -> None:
+    for number in (FILES, FILES + 1, FILES + 2):
+        table.append(rows(number))
+    found = answer(table)
+    assert found["rows"] == (FILES + 3) * ROWS
+    assert found["columns"]["1"]["max"] == (FILES + 3) * ROWS - 1
+    assert found["columns"]["1"]["ndv"] == (FILES + 3) * ROWS  # nearly all are distinct
+    assert found["columns"]["2"]["ndv"] == 10
+
+
+def test_infinite_bounds_are_no_statistics(table: PlainTable) -> None:
+    table.append(pa.table({"id": [1], "n": [1], "x": [float("-inf")], "s": ["a"]}, schema=SCHEMA))
+    assert answer(table)["columns"].keys() == {"1", "2", "4"}
+
+
+def test_columns_to_prune_by_at_run_time(table: PlainTable) -> None:
+    assert answer(table)["runtime"] == [1]  # clustered
+    assert "runtime" not in answer(table, bytes=1000)
+    assert "runtime" not in answer(table, settings=Settings(runtime=False))
+    table.add_index("bloom", "s")
+    table.analyse(full=True)
+    assert answer(table)["runtime"] == [1, 4]
+
+
+def test_the_small_side_of_a_join_is_not_pruned_by_the_large_one(table: PlainTable) -> None:
+    assert "runtime" not in answer(table, equal(1, "bigint", 5))  # one row of 300
+    at_least = {"op": ">=", "of": [{"column": 1}, {"type": "bigint", "value": 5}]}
+    assert answer(table, at_least)["runtime"] == [1]
+
+
+def test_columns_with_a_condition_have_histograms(table: PlainTable) -> None:
+    table.append(pa.table({"id": [10_000], "n": [1], "x": [1.0], "s": ["a"]}, schema=SCHEMA))
+    at_least = {"op": ">=", "of": [{"column": 1}, {"type": "bigint", "value": 5}]}
+    found = answer(table, at_least)["columns"]
+    edges = found["1"]["histogram"]["edges"]
+    assert (edges[0], edges[-1]) == (0, 10_000)
+    assert edges[-2] < 2 * FILES * ROWS  # one row alone is far from all others
+    assert "histogram" not in found["2"]
+    assert "histogram" not in answer(table)["columns"]["1"]
+
+
+def test_an_estimate_that_fails_costs_no_pruning(
+    table: PlainTable, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "select", lambda _: 1 / 0)
+    with caplog.at_level(logging.WARNING):
+        found = answer(table, equal(1, "bigint", 2 * ROWS))
+    assert len(found["skipped"]) == FILES - 1
+    (record,) = caplog.records
+    assert "no statistics: division by zero" in record.getMessage()
+
+
+def test_keys_of_a_join(table: PlainTable) -> None:
+    keys = {"op": "IN", "of": [{"column": 1}], "type": "bigint", "values": [1, ROWS * 3]}
+    found = answer(table, keys, runtime=True)
+    assert len(found["skipped"]) == FILES - 2
+    assert "columns" not in found
+
+
+def test_parts_can_be_turned_off(table: PlainTable) -> None:
+    where = equal(1, "bigint", 2 * ROWS)
+    assert "skipped" not in answer(table, where, settings=Settings(pruning=False))
+    assert "columns" not in answer(table, where, settings=Settings(statistics=False))
+
+
+def test_a_table_without_a_state_is_not_known(tmp_path: Path) -> None:
+    made = PlainTable(tmp_path, SCHEMA)
+    made.append(rows(0))
+    assert answer(made) == {"unknown": True}
+
+
+def test_another_table_at_the_same_metadata_is_not_known(table: PlainTable) -> None:
+    assert answer(table, uuid="00000000-0000-0000-0000-000000000000") == {"unknown": True}
+
+
+def test_one_warning_a_session(table: PlainTable, caplog: pytest.LogCaptureFixture) -> None:
+    planner = Planner(Settings())
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert json.loads(planner.apply(request(table, metadata="/nowhere/v1.json"))) == {"unknown": True}
+        planner.apply(request(table, missed="no answer within 5000 ms"))
+        planner.apply("no JSON")
+    (record,) = caplog.records
+    assert "the metadata of" in record.getMessage()
+
+
+def test_the_same_question_is_answered_from_the_cache(
+    table: PlainTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planner, asked = Planner(Settings()), request(table, equal(1, "bigint", 5))
+    first = planner.apply(asked)
+    monkeypatch.setattr(module, "prune", None)
+    assert planner.apply(asked) == first

@@ -1,0 +1,114 @@
+"""The log of queries of an attached session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+import rookery
+from rookery.api.lake import Lake
+from rookery.model import UsageError
+from tests.lakehouse import NewTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILES, ROWS = 8, 100
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession, lake: Lake, new_table: NewTable) -> str:
+    name = new_table("id bigint, key string")
+    rows = spark.range(0, FILES * ROWS, 1, FILES).selectExpr("id", "md5(cast(id AS string)) AS key")
+    rows.writeTo(name).option("distribution-mode", "none").append()
+    rookery.table(name, lake).add_index("bloom", "key")
+    rookery.analyze(spark, name, lake=lake)
+    return name
+
+
+@pytest.fixture
+def attached(spark: SparkSession) -> Iterator[SparkSession]:
+    with rookery.attach(spark, cbo=True, least_bytes=0) as session:
+        yield session
+
+
+def test_what_was_read_and_estimated(attached: SparkSession, events: str) -> None:
+    text = f"SELECT * FROM {events} WHERE key = md5('77')"
+    attached.sql(text).collect()
+    attached.table(events).where("id < 10").collect()
+    frame, sql = rookery.queries(attached, last=2).queries
+    assert (sql.text, sql.error, sql.rows) == (text, None, 1)
+    (scan,) = sql.tables
+    assert (scan.table, scan.files, scan.files_read) == (events, FILES, 1)
+    assert 0 < scan.bytes_read < scan.bytes
+    assert scan.skipped_by == "inverted theta 7"
+    assert (scan.estimated_rows, scan.rows) == (1, 1)
+    assert frame.text == ""
+    assert frame.tables[0].rows == 10
+    assert frame.tables[0].estimated_rows == pytest.approx(10, abs=2)
+
+
+def test_joins_and_subqueries(attached: SparkSession, events: str) -> None:
+    attached.sql(
+        f"SELECT count(*) FROM {events} a JOIN {events} b ON a.key = b.key "
+        f"WHERE b.id < 3 AND a.id <= (SELECT max(id) FROM {events} WHERE id < 50)"
+    ).collect()
+    (query,) = rookery.queries(attached, last=1).queries
+    assert len(query.tables) == 3
+    assert any("(join keys)" in each.skipped_by for each in query.tables)
+
+
+def test_a_query_that_fails_is_listed(attached: SparkSession, events: str) -> None:
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        attached.sql(f"SELECT 1 / (id - 5) FROM {events} WHERE id = 5").collect()
+    (query,) = rookery.queries(attached, last=1).queries
+    assert query.error is not None
+    assert "failed" in str(rookery.queries(attached, last=1))
+
+
+def test_the_report_is_text_and_json(attached: SparkSession, events: str) -> None:
+    assert str(rookery.queries(attached)) == "no queries yet over tables that Rookery knows"
+    attached.sql(f"SELECT id FROM {events} WHERE id = 5").collect()
+    report = rookery.queries(attached)
+    assert "1 of 1" in str(report)
+    assert '"files_read": 1' in report.json()
+
+
+def test_metrics_of_the_scan(attached: SparkSession, events: str) -> None:
+    frame = attached.sql(f"SELECT id FROM {events} WHERE key = md5('77')")
+    frame.collect()
+    plan = frame._jdf.queryExecution().executedPlan()  # type: ignore[operator]
+    while plan.children().nonEmpty():
+        plan = plan.children().head()
+    metrics = plan.metrics()
+    assert metrics.apply("skippedDataFiles").value() == FILES - 1
+    assert metrics.apply("resultDataFiles").value() == 1
+    size = metrics.apply("totalDataFileSize").value()
+    assert 0 < size == rookery.queries(attached, last=1).queries[0].tables[0].bytes_read
+
+
+def test_a_session_that_is_not_attached(spark: SparkSession) -> None:
+    with pytest.raises(UsageError, match="not attached"):
+        rookery.queries(spark)
+
+
+def test_sessions_of_rookery_are_attached(spark: SparkSession, lake: Lake) -> None:
+    """A session that was detached stays so; another one is attached by `lake.spark()`."""
+    assert lake.spark() is spark
+    with pytest.raises(UsageError):
+        rookery.queries(spark)
+    other = spark.newSession()
+    session = type(spark)
+    before = session._activeSession
+    try:
+        session._activeSession = other
+        assert lake.spark(attach=False) is other
+        with pytest.raises(UsageError):
+            rookery.queries(other)
+        assert lake.spark() is other
+        assert rookery.queries(other).queries == ()
+        rookery.detach(other)
+    finally:
+        session._activeSession = before
