@@ -86,6 +86,8 @@ class Region:
 
         >>> Region((Interval(FIRST, before(4)), Interval(after(4)))).parts()
         ([Interval(start=(-1,), end=(1,))], [], [4])
+        >>> Region((Interval(FIRST, after(3)), Interval(before(5)))).parts()
+        ([Interval(start=(-1,), end=(1,))], [], [4])
         """
         ranges: list[Interval] = []
         lacking: list[Key] = []
@@ -93,12 +95,25 @@ class Region:
         for each in self.intervals:
             if each.is_point:
                 continue
-            if ranges and len(each.start) > 1 and ranges[-1].end == before(each.start[1]):
-                lacking.append(each.start[1])
+            excluded = _only_value_between(ranges[-1].end, each.start) if ranges else None
+            if excluded is not None:
+                lacking.append(excluded)
                 ranges[-1] = Interval(ranges[-1].start, each.end)
             else:
                 ranges.append(each)
         return ranges, added, lacking
+
+
+def _only_value_between(end: Cut, start: Cut) -> Key | None:
+    """The value that alone lies between two intervals; None if there are more."""
+    if len(end) == 1 or len(start) == 1:
+        return None
+    (_, last, last_is_within), (_, first, first_is_excluded) = end, start
+    if last == first and first_is_excluded and not last_is_within:
+        return first
+    # Intervals of whole numbers include their ends.
+    is_whole = isinstance(first, int) and last_is_within and not first_is_excluded
+    return first - 1 if is_whole and first - last == 2 else None
 
 
 EVERY_VALUE = (Interval(),)

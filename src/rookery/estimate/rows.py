@@ -26,6 +26,7 @@ class Selection:
     least: Floats  # proved, of each file
     most: Floats
     table_rows: float  # of all files, without deleted ones as far as is known
+    possible_rows: float  # of the files that may match, in the same way
     conditions: tuple[Condition, ...]
     notes: tuple[str, ...]
     known: KnownTable
@@ -57,6 +58,7 @@ def select(pruning: Pruning) -> Selection:
         least,
         most,
         float((table.rows - deleted.about).sum()),
+        float((table.rows - deleted.about)[table.pruning.keep].sum()),
         part.conditions,
         tuple(dict.fromkeys([*notes, *table.files.notes, *table.notes, *_staleness(table)])),
         table,

@@ -47,6 +47,16 @@ def begins_with(field: Field, prefix: str, *, negated: bool = False) -> Predicat
     return Like(field, prefix, None, negated)
 
 
+def ends_with(field: Field, text: str, *, negated: bool = False) -> Predicate:
+    """Return `endswith(field, text)`, by bytes as Spark compares them."""
+    return Like(field, "", f"(?s:.*{''.join(map(_quoted, text))})", negated, by_bytes=True)
+
+
+def contains(field: Field, text: str, *, negated: bool = False) -> Predicate:
+    """Return `contains(field, text)`, by bytes as Spark compares them."""
+    return Like(field, "", f"(?s:.*{''.join(map(_quoted, text))}.*)", negated, by_bytes=True)
+
+
 def like_pattern(leaf: Like) -> str | None:
     r"""Return the LIKE pattern, with backslashes for escapes, or None if the regex is not of this form.
 

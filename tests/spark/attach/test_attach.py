@@ -134,7 +134,27 @@ def test_run_time_pruning_can_be_turned_off(spark: SparkSession, events: str, ch
 
 @pytest.mark.parametrize(
     "where, rows",
-    [("n = 5", 80), ("amount > 90", 80), ("id < 400", 400), ("price >= 700", 100), ("key IS NULL", 0)],
+    [
+        ("n = 5", 80),
+        ("n <> 5", 720),
+        ("n IN (1, 2, 70)", 160),
+        ("n > 1 AND n < 4", 160),
+        ("n <= 0", 80),
+        ("n = 1 OR n = 3", 160),
+        ("n = 1 OR id < 400", 440),
+        ("n NOT IN (1, 2, 3)", 560),
+        ("n < 2 AND id >= 400", 80),
+        ("amount > 90", 80),
+        ("amount BETWEEN 10 AND 20", 80),
+        ("id < 400", 400),
+        ("NOT (id < 400)", 400),
+        ("price >= 700", 100),
+        ("price < 100.00", 100),
+        ("key IS NULL", 0),
+        ("key IS NOT NULL", 800),
+        ("key LIKE '%00%'", 80),  # of patterns, a tenth of the texts
+        ("NOT (n = 5 OR n = 6)", 640),
+    ],
 )
 def test_estimates_are_near_the_truth(spark: SparkSession, events: str, where: str, rows: int) -> None:
     with attach(spark, pruning=False, cbo=True):

@@ -83,7 +83,8 @@ def test_files_that_cannot_match_are_named(table: PlainTable) -> None:
     assert sorted(found["skipped"]) == sorted(set(paths(table)) - {paths(table)[2]})
     assert found["by"] == "manifest file scan 5"
     assert found["rows"] == ROWS
-    assert (found["columns"]["1"]["min"], found["columns"]["1"]["max"]) == (2 * ROWS, 3 * ROWS - 1)
+    assert found["matching"] == 1
+    assert found["columns"]["1"] == {"nulls": 0, "min": 2 * ROWS, "max": 2 * ROWS, "ndv": 1}
 
 
 def test_many_files_are_numbered(table: PlainTable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +103,7 @@ def test_many_files_are_numbered(table: PlainTable, monkeypatch: pytest.MonkeyPa
 def test_nothing_is_skipped_where_every_file_may_match(table: PlainTable) -> None:
     assert not answer(table, equal(2, "int", 5)).keys() & {"skipped", "numbering"}
     assert not answer(table, equal(1, "int", 5)).keys() & {"skipped", "numbering"}  # of another type
-    assert not answer(table).keys() & {"skipped", "numbering", "by"}
+    assert not answer(table).keys() & {"skipped", "numbering"}
 
 
 def test_statistics_of_the_whole_table(table: PlainTable) -> None:
@@ -124,6 +125,38 @@ def test_statistics_move_with_rows_that_the_state_does_not_know(table: PlainTabl
     assert found["columns"]["1"]["max"] == (FILES + 3) * ROWS - 1
     assert found["columns"]["1"]["ndv"] == (FILES + 3) * ROWS  # nearly all are distinct
     assert found["columns"]["2"]["ndv"] == 10
+
+
+def compared(column: int, op: str, kind: str, value: Any) -> dict[str, Any]:
+    return {"op": op, "of": [{"column": column}, {"type": kind, "value": value}]}
+
+
+def test_statistics_are_those_of_the_matching_rows(table: PlainTable) -> None:
+    found = answer(table, compared(1, ">", "bigint", 99), compared(1, "<", "bigint", 150))
+    assert (found["rows"], found["matching"]) == (ROWS, ROWS)
+    ends = found["columns"]["1"]
+    assert (ends["min"], ends["max"], ends["ndv"]) == (100, 149, 50)
+    found = answer(table, equal(2, "int", 5), compared(3, ">", "double", (10.0).hex()))
+    assert found["rows"] == FILES * ROWS
+    assert found["columns"]["2"] == {"nulls": 0, "min": 5, "max": 5, "ndv": 1}
+    assert found["columns"]["3"]["min"] == np.nextafter(10.0, 11)
+    assert found["columns"]["3"]["nulls"] == 0
+
+
+def test_conditions_that_spark_would_estimate_again(table: PlainTable) -> None:
+    either = {"op": "OR", "of": [equal(2, "int", 5), equal(1, "bigint", 5)]}
+    assert answer(table, either)["columns"].keys() == {"3", "4"}
+    assert answer(table, compared(2, "<>", "int", 5))["columns"].keys() == {"1", "3", "4"}  # one of ten
+    assert answer(table, compared(1, "<>", "bigint", 5))["columns"].keys() == {"1", "2", "3", "4"}
+    null = answer(table, {"op": "IS_NULL", "of": [{"column": 3}]})
+    assert null["columns"]["3"] == {"nulls": null["matching"]}
+    assert null["matching"] == FILES * ROWS // 5
+
+
+def test_conditions_that_are_not_understood_are_left_to_spark(table: PlainTable) -> None:
+    other = {"op": "<", "of": [{"column": 1}, {"column": 2}]}
+    assert answer(table, other)["matching"] == FILES * ROWS
+    assert answer(table, other, equal(1, "bigint", 5))["matching"] == 1
 
 
 def test_infinite_bounds_are_no_statistics(table: PlainTable) -> None:
@@ -151,7 +184,7 @@ def test_columns_with_a_condition_have_histograms(table: PlainTable) -> None:
     at_least = {"op": ">=", "of": [{"column": 1}, {"type": "bigint", "value": 5}]}
     found = answer(table, at_least)["columns"]
     edges = found["1"]["histogram"]["edges"]
-    assert (edges[0], edges[-1]) == (0, 10_000)
+    assert (edges[0], edges[-1]) == (5, 10_000)
     assert edges[-2] < 2 * FILES * ROWS  # one row alone is far from all others
     assert "histogram" not in found["2"]
     assert "histogram" not in answer(table)["columns"]["1"]

@@ -1,4 +1,7 @@
-"""The statistics that Spark's optimizer uses, of the files that a scan has left.
+"""The statistics that Spark's optimizer uses: of the rows of a scan that match its conditions.
+
+Spark estimates each condition on its own, by the statistics of one column. So it is given those of the
+matching rows, for which every condition that was taken into account is true, and multiplies by 1.
 
 Only of types that its estimation knows: it fails on a range of any other column that has statistics, and
 takes a number column without bounds for empty.
@@ -7,96 +10,86 @@ takes a number column without bounds for empty.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from rookery.model import Field, Snapshot
+from rookery.estimate.groups import estimate_groups
+from rookery.estimate.regions import Cut, Key, Region, region_of
+from rookery.estimate.rows import Selection
+from rookery.model import And, Field, Or, Predicate, all_of, leaves_of
 from rookery.model.type_names import base_type, scale_of
-from rookery.prune.bounds import Bounds
-from rookery.prune.fileset import FileSet
-from rookery.sketch.quantiles import Quantiles
 from rookery.spark.attach.histograms import histogram
+from rookery.values.canonical import decimal_of, unscaled_of
 
 _NUMBERS = frozenset({"boolean", "int", "long", "float", "double", "decimal", "date", "timestamptz"})
 _WHOLE = frozenset({"int", "long", "date", "timestamptz", "decimal"})
 _TEXT = frozenset({"string", "binary"})
-_MOSTLY_DISTINCT = 0.5  # of rows: new rows of such a column have new values
+_EXACT = 1 << 53  # Spark compares all numbers as doubles
+_MANY_VALUES = 20  # so many that one which is excluded makes no difference
 
 
-def live_rows(files: FileSet, keep: NDArray[np.bool_], snapshot: Snapshot) -> int:
-    """Return about how many rows the files that are left have after deletes."""
-    rows = int(files.files["rows"].to_numpy()[keep].sum())
-    try:
-        total, deleted = (
-            int(snapshot.summary.get(name, "0")) for name in ("total-records", "total-position-deletes")
-        )
-    except ValueError:
-        return rows
-    return rows if total <= 0 else max(round(rows * max(total - deleted, 0) / total), min(rows, 1))
+def matching_rows(selection: Selection) -> int:
+    """Return about how many rows match; 0 only if that is proved."""
+    return max(round(selection.rows.value), 0 if selection.rows.high == 0 and selection.proven else 1)
 
 
-def column_statistics(
-    files: FileSet, keep: NDArray[np.bool_], fields: Sequence[Field], rows: int, filtered: Container[int] = ()
-) -> dict[str, dict[str, Any]]:
-    """Return the statistics of columns in the files that are left, by column id.
-
-    Those of *filtered* columns have a histogram.
-    """
-    assert files.state is not None
-    state = files.store.sketched_state(files.state.name)
-    described = int(files.files["rows"].to_numpy()[: len(files) - files.fresh].sum())
-    total = int(files.files["rows"].to_numpy().sum())
+def column_statistics(selection: Selection, fields: Sequence[Field]) -> dict[str, dict[str, Any]]:
+    """Return the statistics of columns in the matching rows, by column id."""
     known = {}
     for field in fields:
         if base_type(field.type) in _NUMBERS | _TEXT and not field.repeated:
-            bounds = files.bounds(field)
-            statistics = _column(field, bounds, keep, rows)
+            statistics = _column(selection, field)
             if statistics is not None:
-                ndv = state.ndv(field.id) if field.id in state.thetas else None
-                _add_ndv(statistics, field, ndv, (rows, total, described))
-                if field.id in filtered:
-                    _add_histogram(statistics, field, bounds, keep, state.quantiles.get(field.id))
-                known[str(field.id)] = statistics
+                ends = {end: _plain(field, statistics[end]) for end in ("min", "max") if end in statistics}
+                known[str(field.id)] = statistics | ends
     return known
 
 
-def _add_histogram(
-    statistics: dict[str, Any],
-    field: Field,
-    bounds: Bounds,
-    keep: NDArray[np.bool_],
-    quantiles: Quantiles | None,
-) -> None:
-    if "min" not in statistics or base_type(field.type) == "boolean":
-        return
-    having = keep & bounds.has_numbers
-    lower, upper = (
-        each.filter(pa.array(having)).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        for each in (bounds.lower, bounds.upper)
-    )
-    values = np.maximum(bounds.values - np.maximum(bounds.nulls, 0) - np.maximum(bounds.nans, 0), 0)
-    found = histogram(
-        lower,
-        upper,
-        values[having].astype(np.float64),
-        quantiles,
-        ndv=statistics.get("ndv", 0),
-        whole=base_type(field.type) in _WHOLE - {"decimal"},
-    )
-    if found is not None:
-        statistics["histogram"] = found.plain()
+def _plain(field: Field, key: Key) -> Any:
+    """A value as the JVM reads it: of decimals, the text."""
+    return str(decimal_of(key, scale_of(field.type))) if base_type(field.type) == "decimal" else key
 
 
-def _column(field: Field, bounds: Bounds, keep: NDArray[np.bool_], rows: int) -> dict[str, Any] | None:
-    nulls = _nulls(bounds, keep, rows)
-    if nulls is None:
+def _column(selection: Selection, field: Field) -> dict[str, Any] | None:
+    on_field = _condition_on(selection.known.pruning.predicate, field)
+    if on_field is None:
         return None
+    statistics = _in_files(selection, field)
+    if statistics is None:
+        return None
+    ndv = _ndv(selection, field, statistics)
+    if ndv is not None:
+        statistics["ndv"] = ndv
+    if not on_field:
+        return statistics
+    region = region_of(all_of(*on_field))
+    if region is None:  # a pattern, which Spark does not estimate
+        return statistics | {"nulls": 0}
+    return _in_region(selection, field, statistics, region)
+
+
+def _condition_on(predicate: Predicate, field: Field) -> list[Predicate] | None:
+    """The conditions on a column; None if one of them is a disjunction: Spark would estimate it once more."""
+    parts = predicate.parts if isinstance(predicate, And) else (predicate,)
+    on_field = [part for part in parts if any(leaf.field.id == field.id for leaf in leaves_of(part))]
+    return None if any(isinstance(part, Or) for part in on_field) else on_field
+
+
+def _in_files(selection: Selection, field: Field) -> dict[str, Any] | None:
+    """Nulls and bounds in the files that are left; None if they are not known."""
+    keep = selection.known.pruning.keep
+    bounds = selection.known.files.bounds(field)
+    rows = matching_rows(selection)
+    stating = keep & (bounds.nulls >= 0) & (bounds.values > 0)
+    values = int(bounds.values[stating].sum())
+    if not values and keep.any():
+        return None
+    nulls = min(round(rows * int(bounds.nulls[stating].sum()) / values), rows) if values else 0
     statistics: dict[str, Any] = {"nulls": nulls}
     if base_type(field.type) in _TEXT:
         return statistics
@@ -109,45 +102,104 @@ def _column(field: Field, bounds: Bounds, keep: NDArray[np.bool_], rows: int) ->
     low, high = pc.min(lower).as_py(), pc.max(upper).as_py()
     if isinstance(low, float) and not (math.isfinite(low) and math.isfinite(high)):
         return None  # a share of an infinite range is nothing that Spark could compute
-    return statistics | {"min": _plain(field, low), "max": _plain(field, high)}
+    if isinstance(low, Decimal):
+        low, high = (unscaled_of(each, scale_of(field.type)) for each in (low, high))
+    return statistics | {"min": low, "max": high}
 
 
-def _plain(field: Field, value: Any) -> Any:
-    if base_type(field.type) == "decimal":
-        return str(value)
-    return value
+def _in_region(
+    selection: Selection, field: Field, statistics: dict[str, Any], region: Region
+) -> dict[str, Any] | None:
+    """The statistics of the values that a condition accepts; None if Spark would not take it for true."""
+    if region.nulls:
+        return None if region.intervals or region.nans else {"nulls": matching_rows(selection)}
+    statistics["nulls"] = 0
+    ranges, added, lacking = region.parts()
+    if lacking and statistics.get("ndv", 0) < _MANY_VALUES:
+        return None  # Spark takes `<>` for true of all values but one
+    if base_type(field.type) in _TEXT:
+        if region.points is not None and "ndv" in statistics:
+            statistics["ndv"] = len(region.points)
+        return statistics
+    if "min" not in statistics:
+        return statistics
+    if len(ranges) > 1 or (ranges and added):
+        return None
+    low, high = statistics["min"], statistics["max"]
+    if ranges:
+        low, high = _after(field, ranges[0].start, low), _before(field, ranges[0].end, high)
+        if low > high or max(abs(low), abs(high)) > _EXACT:
+            return None
+    else:
+        within = [key for key in added if low <= key <= high]
+        if not within:
+            return None
+        low, high = within[0], within[-1]
+        statistics["ndv"] = len(within)
+    statistics |= {"min": low, "max": high}
+    if "ndv" in statistics and base_type(field.type) in _WHOLE:
+        statistics["ndv"] = min(statistics["ndv"], int(high) - int(low) + 1)
+    if ranges:
+        _add_histogram(selection, field, statistics)
+    return statistics
 
 
-def _scale(field: Field) -> int:
-    return scale_of(field.type) if base_type(field.type) == "decimal" else 0
+def _after(field: Field, start: Cut, low: Key) -> Key:
+    """The least value after a place."""
+    if len(start) == 1:
+        return low
+    _, key, is_after = start
+    return max(low, _next(field, key, math.inf) if is_after else key)
 
 
-def _nulls(bounds: Bounds, keep: NDArray[np.bool_], rows: int) -> int | None:
-    """How many values are null, by the share in the files that state it; None if none does."""
-    stating = keep & (bounds.nulls >= 0) & (bounds.values > 0)
-    values = int(bounds.values[stating].sum())
-    if not values:
-        return None if keep.any() else 0
-    return min(round(rows * int(bounds.nulls[stating].sum()) / values), rows)
+def _before(field: Field, end: Cut, high: Key) -> Key:
+    if len(end) == 1:
+        return high
+    _, key, is_after = end
+    return min(high, key if is_after else _next(field, key, -math.inf))
 
 
-def _add_ndv(statistics: dict[str, Any], field: Field, ndv: int | None, counts: tuple[int, int, int]) -> None:
-    """Add the number of distinct values among the rows that are left.
+def _next(field: Field, key: Key, towards: float) -> Key:
+    """The neighbour of a float; intervals of whole numbers include their ends."""
+    if field.type == "float":
+        return float(np.nextafter(np.float32(key), np.float32(towards)))
+    return math.nextafter(key, towards) if field.type == "double" else key
 
-    Of *ndv* in the described rows; a column in which most are distinct has grown with the table.
-    """
-    if ndv is None:
-        return
-    rows, total, described = counts
-    expected = float(ndv)
-    if described and ndv > _MOSTLY_DISTINCT * described:
-        expected *= total / described
-    if rows < total and expected > 0:
-        # The expected number of distinct values among some rows, each value as frequent as any other.
-        expected *= 1 - (1 - min(rows / total, 1.0)) ** max(total / expected, 1.0)
-    most = float(rows - statistics["nulls"])
+
+def _ndv(selection: Selection, field: Field, statistics: dict[str, Any]) -> int | None:
+    """The distinct values among the matching rows; None if they are not known."""
+    column = selection.known.column(field)
+    most = float(matching_rows(selection) - statistics["nulls"])
+    if column.ndv is None or most < 1:  # a join of two columns without values would divide by 0
+        return None
+    groups, _ = estimate_groups(selection, [field])
+    with_null = 1 if statistics["nulls"] else 0
     if base_type(field.type) in _WHOLE and "min" in statistics:
-        width = Decimal(statistics["max"]) - Decimal(statistics["min"])
-        most = min(most, float(width.scaleb(_scale(field))) + 1)
-    if most >= 1:  # a join of two columns without values would divide by 0
-        statistics["ndv"] = max(math.ceil(min(expected, most)), 1)
+        most = min(most, float(statistics["max"] - statistics["min"]) + 1)
+    return max(math.ceil(min(groups.value - with_null, most)), 1)
+
+
+def _add_histogram(selection: Selection, field: Field, statistics: dict[str, Any]) -> None:
+    if "ndv" not in statistics or base_type(field.type) == "boolean":
+        return
+    bounds = selection.known.files.bounds(field)
+    having = selection.known.pruning.keep & bounds.has_numbers
+    lower, upper = (
+        each.filter(pa.array(having)).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        for each in (bounds.lower, bounds.upper)
+    )
+    low, high = (float(_plain(field, statistics[end])) for end in ("min", "max"))
+    within = (upper >= low) & (lower <= high)
+    if not within.any():
+        return
+    state = selection.known.state
+    found = histogram(
+        np.clip(lower[within], low, high),
+        np.clip(upper[within], low, high),
+        selection.by_file[having][within],
+        None if state is None else state.quantiles.get(field.id),
+        ndv=statistics["ndv"],
+        whole=base_type(field.type) in _WHOLE - {"decimal"},
+    )
+    if found is not None:
+        statistics["histogram"] = found.plain()

@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from rookery.estimate.rows import select
 from rookery.io.redaction import redact
-from rookery.model import ALWAYS, Snapshot, TableName, leaves_of
+from rookery.model import And, Predicate, Snapshot, TableName, all_of, opaque_parts
 from rookery.model.cache import Cache
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import FileSet, described_file_set
 from rookery.sidecar import store_of
-from rookery.spark.attach.column_statistics import column_statistics, live_rows
+from rookery.spark.attach.column_statistics import column_statistics, matching_rows
 from rookery.spark.attach.predicates import predicate_of
 from rookery.spark.attach.runtime_columns import runtime_columns
 from rookery.tables import Table
@@ -121,20 +121,24 @@ class Planner:
         fields = {each.id: each for each in table.fields(read_with)}
         answer: dict[str, Any] = {}
         predicate = predicate_of(request["where"], fields)
-        pruning = None if predicate == ALWAYS else prune(table, snapshot, files, predicate)
-        # Files that cannot match do not count for the estimates either, even if none is to be skipped.
-        keep = np.ones(len(files), bool) if pruning is None else pruning.keep
-        if pruning is not None and self.settings.pruning:
-            answer |= _skipped(files, snapshot, keep) | {"by": _stages(pruning)}
-        if request.get("runtime"):
+        pruning = prune(table, snapshot, files, predicate)
+        if self.settings.pruning:
+            answer |= _skipped(files, snapshot, pruning.keep) | {"by": _stages(pruning)}
+        if request.get("runtime") or not (self.settings.statistics or self.settings.runtime):
             return answer
         columns = [fields[number] for number in request["columns"] if number in fields]
         try:
+            # Files that cannot match do not count for the estimates either, even if none is to be skipped.
+            selection = select(replace(pruning, predicate=_understood(predicate)))
             if self.settings.statistics:
-                rows = live_rows(files, keep, snapshot)
-                filtered = {leaf.field.id for leaf in leaves_of(predicate)}
-                answer |= {"rows": rows, "columns": column_statistics(files, keep, columns, rows, filtered)}
-            if self._prunes_at_run_time(request) and not _is_narrow(pruning):
+                answer |= {
+                    "rows": round(selection.possible_rows),
+                    "matching": matching_rows(selection),
+                    "columns": column_statistics(selection, columns),
+                }
+            # Of two sides that offer their keys, Spark prunes the left one. A scan of which conditions leave
+            # few rows is the side whose keys are to prune the other.
+            if self._prunes_at_run_time(request) and selection.selectivity >= _NARROW:
                 answer["runtime"] = list(runtime_columns(files, snapshot, columns))
         except Exception as error:  # noqa: BLE001  # what is skipped is proved all the same
             self._warn(f"a scan has no statistics: {error}")
@@ -145,12 +149,10 @@ class Planner:
         return wanted and request["bytes"] >= self.settings.least_bytes
 
 
-def _is_narrow(pruning: Pruning | None) -> bool:
-    """Whether the conditions of a scan leave so few rows that it is the side whose keys prune the others.
-
-    Of two sides that offer their keys, Spark prunes the left one.
-    """
-    return pruning is not None and select(pruning).selectivity < _NARROW
+def _understood(predicate: Predicate) -> Predicate:
+    """The conditions that are understood; Spark estimates the others by the statistics of their columns."""
+    parts = predicate.parts if isinstance(predicate, And) else (predicate,)
+    return all_of(*(part for part in parts if not any(opaque_parts(part))))
 
 
 def _skipped(files: FileSet, snapshot: Snapshot, keep: NDArray[np.bool_]) -> dict[str, Any]:

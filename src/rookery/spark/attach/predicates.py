@@ -16,13 +16,14 @@ from rookery.model.errors import UsageError
 from rookery.model.type_names import base_type, precision_and_scale
 from rookery.where.binding import Inexact, null_test
 from rookery.where.literals import NULL, Kind, Literal, among, compare
-from rookery.where.patterns import begins_with
+from rookery.where.patterns import begins_with, contains, ends_with
 from rookery.where.timestamps import session_zone
 
 _Node: TypeAlias = Mapping[str, Any]
 _UTC = session_zone("UTC")  # no literal of a column's own type depends on a zone
 _OPS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.LE: Op.GT, Op.GT: Op.LE, Op.GE: Op.LT}
+_PATTERNS = {"STARTS_WITH": begins_with, "ENDS_WITH": ends_with, "CONTAINS": contains}
 _FLIPPED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 
 
@@ -81,12 +82,12 @@ def _leaf(node: _Node, negated: bool, fields: Mapping[int, Field]) -> Predicate:
         return null_test(_column(parts[0], fields), negated=negated ^ (op == "IS_NOT_NULL"))
     if op == "IN":
         return _among(_column(parts[0], fields), node["type"], node["values"], negated)
-    if op == "STARTS_WITH":
+    if op in _PATTERNS:
         field = _column(parts[0], fields)
         literal = _literal(parts[1], field)
         if field.type != "string" or literal.kind is not Kind.STRING:
-            raise Inexact("prefixes are those of strings")
-        return begins_with(field, literal.value, negated=negated)
+            raise Inexact("patterns are those of strings")
+        return _PATTERNS[op](field, literal.value, negated=negated)
     if op in (*_OPS, "<=>") and len(parts) == 2:
         return _comparison(op, parts, negated, fields)
     raise Inexact("not understood")

@@ -8,19 +8,25 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
 import org.apache.spark.sql.connector.read.colstats.Histogram;
 import org.apache.spark.sql.connector.read.colstats.HistogramBin;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.FractionalType;
 import org.apache.spark.sql.types.StructField;
 
+/**
+ * The statistics of the rows that match the conditions of a scan, if Spark plans by costs. Else it uses nothing but
+ * the size, which is then that of the files: an estimate alone is no reason to broadcast a table.
+ */
 class KnownStatistics implements Statistics {
   final OptionalLong size;
   final OptionalLong rows;
   final Map columns = new HashMap();
 
   KnownStatistics(Statistics original, PlannedScan planned) throws Exception {
-    Number counted = (Number) planned.answer.get("rows");
+    boolean byCosts = SQLConf.get().cboEnabled() || SQLConf.get().planStatsEnabled();
+    Number counted = (Number) planned.answer.get(byCosts ? "matching" : "rows");
     long before = original.numRows().orElse(counted == null ? 0L : counted.longValue());
     rows = counted == null ? original.numRows() : OptionalLong.of(Math.min(before, counted.longValue()));
     size = before == 0 || counted == null
