@@ -70,6 +70,15 @@ def test_bounds_are_added_up_over_files(table: PlainTable) -> None:
     assert everything.rows.kind is Certainty.EXACT
 
 
+def test_few_values_of_a_file_are_spread_between_its_bounds(tmp_path: Path) -> None:
+    """The bounds are values too, and where they lie differs from file to file."""
+    ids = np.random.default_rng(3).permutation(640).reshape(64, 10)
+    parts = [pa.table({"id": each, "word": ["w"] * 10, "city": ["c"] * 10, "v": [1.0] * 10}) for each in ids]
+    report = estimated(table_of(tmp_path, *parts), "id < 64")
+    assert sources(report) == ["bounds"]
+    assert is_close(report, 64, 1.1)
+
+
 def test_distinct_values(table: PlainTable) -> None:
     analyse(table)
     report = estimated(table, "id = 777")

@@ -55,7 +55,7 @@ def _shares(column: KnownColumn, interval: Interval, files: NDArray[np.int64]) -
     if distribution is None and not np.isfinite(low):
         return np.full(len(files), RANGE_SHARE), "default"
     if distribution is None:
-        return _even(column, interval, lower, upper), "bounds"
+        return _even(column, interval, lower, upper, column.values[files]), "bounds"
     if not np.isfinite(low):
         return np.full(len(files), _share_of_all(distribution, column, interval)), distribution.source
     part, whole = _masses(distribution, column, interval, lower, upper)
@@ -63,7 +63,7 @@ def _shares(column: KnownColumn, interval: Interval, files: NDArray[np.int64]) -
     by_sketch = part / np.maximum(whole, _TINY)
     if resolved.all():
         return np.clip(by_sketch, 0.0, 1.0), distribution.source
-    even = _even(column, interval, lower, upper)
+    even = _even(column, interval, lower, upper, column.values[files])
     source = distribution.source if resolved.any() else "bounds"
     return np.clip(np.where(resolved, by_sketch, even), 0.0, 1.0), source
 
@@ -97,7 +97,7 @@ def share_of_all(column: KnownColumn, interval: Interval) -> float | None:
     return _share_of_all(column.distribution, column, interval)
 
 
-def _even(column: KnownColumn, interval: Interval, lower: Floats, upper: Floats) -> Floats:
+def _even(column: KnownColumn, interval: Interval, lower: Floats, upper: Floats, values: Floats) -> Floats:
     """Shares as if the values of each file were spread evenly between its bounds."""
     unit = column.axis.unit
     start = _edge(column, interval.start)
@@ -110,7 +110,12 @@ def _even(column: KnownColumn, interval: Interval, lower: Floats, upper: Floats)
     if column.axis.text is not None and column.ndv is not None and column.ndv.value >= 1:
         # Texts are not spread evenly; a range that is asked for has one of them at least.
         share = np.maximum(share, min(1 / column.ndv.value, 1.0))
-    return share
+    if column.axis.text is not None:  # their bounds may be shortened
+        return share
+    # The bounds are two of the values. If values are few, the others alone would be too few near the ends.
+    few = (values >= 2) & (values * max(step, unit) < width)
+    ends = sum(((bound >= start) & (bound < end)).astype(np.float64) for bound in (lower, upper))
+    return np.where(few, (ends + (values - 2) * share) / np.maximum(values, 1.0), share)
 
 
 def _edge(column: KnownColumn, cut: Cut) -> float:
