@@ -137,4 +137,11 @@ def _joined(
     lines: Sequence[Condition],
 ) -> Part:
     conditions = (*(line for part in parts for line in part.conditions), *lines)
-    return Part(predicate, rows, low, max(high, low), all(part.proven for part in parts), conditions)
+    return Part(
+        predicate=predicate,
+        rows=rows,
+        low=low,
+        high=max(high, low),
+        proven=all(part.proven for part in parts),
+        conditions=conditions,
+    )
