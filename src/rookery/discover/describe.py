@@ -32,7 +32,7 @@ _WHOLE_NUMBERS = frozenset({"int", "long", "date"})
 
 
 def describe_table(table: Table, store: Store) -> TableFacts:
-    """Return the columns of a table whose states are of now, and why others are left out."""
+    """Return the columns of a table whose state is current, and why others are left out."""
     name = ".".join(table.name.identifier)
     snapshot = table.snapshot()
     if snapshot is None:
