@@ -77,6 +77,9 @@ def test_listed_refused_and_dropped(built: LakeTable, older: Version, rookery: R
     with pytest.raises(UsageError, match="there is no index 'lengths'") as caught:
         built.add_index("lengths", "word")
     assert caught.value.hint == "the kinds are bitmap, bloom"
+    code, out, _ = rookery("status", "db.t", "--columns")
+    assert "lengths: of a kind that this version does not know: kept, but not used" in " ".join(out.split())
+    assert "bloom: of a kind" not in out
     code, _, _ = rookery("index", "drop", "db.t", "lengths", "word")
     assert code == 0
     assert [view.kind for view in built.indexes().indexes] == ["bloom"]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rookery.blobs import Summary
 from rookery.indexes import Builder, IndexKind, MergeInput, RowConsumer
 from rookery.indexes.lookup import Probe
 from rookery.model import Field, FormatError, Leaf, Place, wanted_values
+from rookery.puffin import BlobMetadata
 from rookery.sidecar import Index, IndexBlob, Segment
 
 Lengths = dict[int, list[int]]
@@ -73,8 +75,8 @@ class LengthsKind(IndexKind[Lengths]):
 
         return probe
 
-    def describe(self, payload: bytes, place: Place) -> Mapping[str, object]:
-        part = parsed(payload, place=place)
+    def summarize(self, blob: BlobMetadata, payload: bytes, file: str) -> Summary:
+        part = parsed(payload, place=Place(file, blob.offset))
         return {"covered": len(part), "lengths": len({n for lengths in part.values() for n in lengths})}
 
     def _parts(self, segment: Segment, index: Index) -> list[Lengths]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from rookery.api.discover_kinds import LEAST_CONFIDENCE, Kind
 from rookery.api.discover_sheets import sheets_of
 from rookery.api.lake import ALL, Lake
 from rookery.discover import (
@@ -25,17 +25,6 @@ from rookery.discover import (
 from rookery.io.redaction import one_line
 from rookery.model import Report, Sheet, UsageError
 from rookery.tables.java_errors import as_rookery
-
-LEAST_CONFIDENCE = 0.99
-
-
-class Kind(StrEnum):
-    """What is looked for."""
-
-    FOREIGN_KEY = "foreign-key"
-    UNIQUE = "unique"
-    DEPENDENCY = "dependency"
-    SAME_VALUES = "same-values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +80,14 @@ def discovered(tables: Iterable[TableFacts], kinds: Collection[Kind], least: flo
     is_compared = Kind.FOREIGN_KEY in kinds or Kind.SAME_VALUES in kinds
     compared = overlaps(columns) if is_compared else []
     return DiscoverReport(
-        tuple(table.table for table in tables),
-        len(columns),
-        least,
-        tuple(foreign_keys(compared, least)) if Kind.FOREIGN_KEY in kinds else None,
-        tuple(unique_keys(columns, least)) if Kind.UNIQUE in kinds else None,
-        tuple(dependencies(columns, least)) if Kind.DEPENDENCY in kinds else None,
-        tuple(same_values(compared, least)) if Kind.SAME_VALUES in kinds else None,
-        tuple(each for table in tables for each in table.not_compared),
+        tables=tuple(table.table for table in tables),
+        columns=len(columns),
+        min_confidence=least,
+        foreign_keys=tuple(foreign_keys(compared, least)) if Kind.FOREIGN_KEY in kinds else None,
+        unique=tuple(unique_keys(columns, least)) if Kind.UNIQUE in kinds else None,
+        dependencies=tuple(dependencies(columns, least)) if Kind.DEPENDENCY in kinds else None,
+        same_values=tuple(same_values(compared, least)) if Kind.SAME_VALUES in kinds else None,
+        not_compared=tuple(each for table in tables for each in table.not_compared),
     )
 
 

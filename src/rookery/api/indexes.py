@@ -15,6 +15,8 @@ from rookery.sidecar import Index, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.tables import Table
 
+UNKNOWN_KIND = "of a kind that this version does not know: kept, but not used"
+
 
 @dataclass(frozen=True, slots=True)
 class IndexView:
@@ -31,7 +33,7 @@ class IndexView:
     def built(self) -> str:
         """How far it is built, as text."""
         if not self.known:
-            return "of a kind that this version does not know: kept, but not used"
+            return UNKNOWN_KIND
         if self.files_covered >= self.files:
             return "built" if self.files else "nothing to index yet"
         if not self.files_covered:

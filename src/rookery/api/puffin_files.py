@@ -12,7 +12,6 @@ from rookery.model import (
     Check,
     Estimate,
     FormatError,
-    Place,
     Report,
     Sheet,
     UsageError,
@@ -186,11 +185,7 @@ def _summary_of(blob: BlobMetadata) -> Summarize | None:
         return None  # not one of Rookery's
     from rookery.indexes import KINDS  # brings pyarrow and PyIceberg, which other blobs do without
 
-    kind = next((kind for kind in KINDS.values() if kind.blob_type == blob.type), None)
-    if kind is None:
-        return None
-    describe_blob = kind.describe
-    return lambda blob, payload, file: describe_blob(payload, Place(file, blob.offset))
+    return next((kind.summarize for kind in KINDS.values() if kind.blob_type == blob.type), None)
 
 
 def _summarize(

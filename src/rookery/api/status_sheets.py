@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from rookery.api.indexes import UNKNOWN_KIND
 from rookery.maintain.facts.sidecar_files import SidecarFiles
 from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
 from rookery.model import Sheet, in_bytes, percent, thousands
@@ -185,11 +186,13 @@ def parts_of(table: TableStatus) -> list[Sheet]:
             )
         )
     if table.indexes:
+        unknown_kinds = {index.kind for index in table.indexes if not index.known}
         sheets.append(
             Sheet(
                 f"indexes of {table.table}",
                 ("index", "column", "state", "files", "covered"),
                 tuple(map(_index, table.indexes)),
+                tuple(f"{kind}: {UNKNOWN_KIND}" for kind in sorted(unknown_kinds)),
                 right=frozenset({3, 4}),
             )
         )

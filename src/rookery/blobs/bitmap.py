@@ -8,22 +8,17 @@ from rookery.puffin import BlobMetadata
 from rookery.sketch.blob_types import BITMAP_V1
 
 
-def describe(payload: bytes, place: Place) -> Summary:
+def summarize(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
     """How many values have a bitmap of their rows, in how many files."""
     from rookery.sketch.bitmap import BitmapIndex  # brings pyarrow, which other blobs do without
 
-    index = BitmapIndex.decode(payload, place=place)
+    index = BitmapIndex.decode(payload, place=Place(file, blob.offset))
     return {
         "files": index.files,
         "covered": int(index.covered.sum()),
         "values": len(index.values),
         "nulls": len(index.nulls),
     }
-
-
-def summarize(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
-    """The same, of a blob in a file."""
-    return describe(payload, Place(file, blob.offset))
 
 
 BLOB_TYPE = BlobType(BITMAP_V1, "for each value of a column, the rows that have it", "bitmap", summarize)

@@ -8,22 +8,17 @@ from rookery.puffin import BlobMetadata
 from rookery.sketch.blob_types import BLOOM_MATRIX_V1
 
 
-def describe(payload: bytes, place: Place) -> Summary:
+def summarize(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
     """How many files have a Bloom filter, of which size, and for which rate of false positives."""
     from rookery.sketch.bloom_matrix import BloomMatrix  # brings numba, which other blobs do without
 
-    matrix = BloomMatrix.decode(payload, place=place)
+    matrix = BloomMatrix.decode(payload, place=Place(file, blob.offset))
     return {
         "files": matrix.files,
         "covered": len(matrix.ordinals),
         "blocks": matrix.blocks,
         "false_positive_rate": matrix.fpp,
     }
-
-
-def summarize(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
-    """The same, of a blob in a file."""
-    return describe(payload, Place(file, blob.offset))
 
 
 BLOB_TYPE = BlobType(

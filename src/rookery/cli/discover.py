@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from rookery.api.discover_kinds import LEAST_CONFIDENCE, Kind
 from rookery.cli.render import show
 from rookery.cli.settings import settings_of
-
-
-class Kind(StrEnum):
-    """What is looked for, as `rookery.api.discover.Kind`, which brings PyIceberg."""
-
-    FOREIGN_KEY = "foreign-key"
-    UNIQUE = "unique"
-    DEPENDENCY = "dependency"
-    SAME_VALUES = "same-values"
 
 
 def discover(
@@ -31,7 +22,7 @@ def discover(
     ] = None,
     min_confidence: Annotated[
         float, typer.Option(help="The least confidence of what is shown, from 0 to 1.")
-    ] = 0.99,
+    ] = LEAST_CONFIDENCE,
 ) -> None:
     """Find foreign keys, unique keys, dependencies, and columns with the same values.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of
+from rookery.cli.settings import settings_of, split_names
 from rookery.model import UsageError
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
@@ -58,9 +58,8 @@ def read(
 
     settings = settings_of(context)
     check_output(settings)
-    names = [part.strip() for name in columns or () for part in name.split(",") if part.strip()]
     rows = handle(table, settings.lake()).read(
-        where, names or None, limit, snapshot=snapshot, time_zone=time_zone
+        where, split_names(columns) or None, limit, snapshot=snapshot, time_zone=time_zone
     )
     show_rows(rows, settings)
 
@@ -121,8 +120,7 @@ def estimate(
         raise UsageError("a table is missing" if table is None else "--actual belongs to --sql", hint=hint)
     from rookery.api.table import table as handle  # brings PyIceberg
 
-    names = [part.strip() for part in (group_by or "").split(",") if part.strip()]
     report = handle(table, settings.lake()).estimate(
-        where, group_by=names, snapshot=snapshot, time_zone=time_zone
+        where, group_by=split_names([group_by or ""]), snapshot=snapshot, time_zone=time_zone
     )
     show(report, settings)

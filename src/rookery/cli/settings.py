@@ -72,6 +72,11 @@ class Settings:
         return self.lake().load(table).io.properties if table else self.lake().properties
 
 
+def split_names(options: list[str] | None) -> list[str]:
+    """Return the names in options that may be repeated, and may list several with commas."""
+    return [part.strip() for option in options or () for part in option.split(",") if part.strip()]
+
+
 def seconds_of(catalog_timeout: str) -> float:
     """Return how long to wait, in seconds."""
     from rookery.api.durations import parse_duration  # which the other commands need not pay for

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 from rookery.cli.console import plain, say, talk
 from rookery.cli.render import show
-from rookery.cli.settings import Conf, Master, settings_of
+from rookery.cli.settings import Conf, Master, settings_of, split_names
 from rookery.model import MachineError, Report, Sheet, UsageError
 
 Names = Annotated[
@@ -93,15 +93,15 @@ def analyze(
                 report = collect(
                     spark,
                     str(name),
-                    columns=_split(columns),
-                    exclude=_split(exclude),
-                    together=[_split([names]) for names in together or ()],
-                    histogram=_split(histogram),
-                    top_k=_split(top_k),
+                    columns=split_names(columns),
+                    exclude=split_names(exclude),
+                    together=[split_names([names]) for names in together or ()],
+                    histogram=split_names(histogram),
+                    top_k=split_names(top_k),
                     sample=sample,
-                    drop_together=[_split([names]) for names in drop_together or ()],
-                    drop_histogram=_split(drop_histogram),
-                    drop_top_k=_split(drop_top_k),
+                    drop_together=[split_names([names]) for names in drop_together or ()],
+                    drop_histogram=split_names(drop_histogram),
+                    drop_top_k=split_names(drop_top_k),
                     full=full,
                     snapshot=snapshot,
                     dry_run=dry_run,
@@ -137,10 +137,6 @@ def stats(
 
     settings = settings_of(context)
     show(handle(table, settings.lake()).stats(partition=partition, snapshot=snapshot), settings)
-
-
-def _split(names: list[str] | None) -> list[str]:
-    return [part.strip() for name in names or () for part in name.split(",") if part.strip()]
 
 
 def pairs(words: list[str]) -> dict[str, str]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from rookery.model.type_names import base_type, scale_of
 from rookery.sketch import MAX_THETA, ThetaSketch
-
-FLOATS = frozenset({"float", "double"})
+from rookery.values.canonical import is_float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +53,7 @@ class ColumnFacts:
     @property
     def equals_by_bits(self) -> bool:
         """Whether values are equal only if their bytes are: of floats, 0.0 equals -0.0."""
-        return not any(base_type(name) in FLOATS for name in self.types)
+        return not any(map(is_float, self.types))
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def _is_so_by_chance(column: ColumnFacts) -> bool:
     """Whether values drawn at random might look unique in this sample, and yet have some repeats.
 
     Prices, times and texts often do. Whole numbers that were drawn from between the least and the greatest
-    would either show repeats, or be too few to have any. Who declares a column set knows its columns.
+    would either show repeats, or be too few to have any. A declared column set was chosen by a user.
     """
     if len(column.columns) > 1 or column.types == ("uuid",):
         return False

@@ -47,11 +47,13 @@ def _of_table(columns: Sequence[ColumnFacts], least: float) -> Iterator[Dependen
             confidence = dependency_confidence(part, together)
             if confidence >= least and confidence > 0:
                 yield Dependency(
-                    together.table,
-                    part.columns,
-                    tuple(name for name in together.columns if name not in part.columns),
-                    float(round(part.distinct)),
-                    float(round(together.distinct)),
-                    confidence,
-                    Certainty.SKETCHED if part.is_sampled or together.is_sampled else Certainty.EXACT,
+                    table=together.table,
+                    columns=part.columns,
+                    determines=tuple(name for name in together.columns if name not in part.columns),
+                    distinct=float(round(part.distinct)),
+                    distinct_together=float(round(together.distinct)),
+                    confidence=confidence,
+                    certainty=Certainty.SKETCHED
+                    if part.is_sampled or together.is_sampled
+                    else Certainty.EXACT,
                 )

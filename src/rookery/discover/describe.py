@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ _WHOLE_NUMBERS = frozenset({"int", "long", "date"})
 
 
 def describe_table(table: Table, store: Store) -> TableFacts:
-    """Return the columns of a table whose states are of now, and why others are left out."""
+    """Return the columns of a table whose state is current, and why others are left out."""
     name = ".".join(table.name.identifier)
     snapshot = table.snapshot()
     if snapshot is None:
@@ -189,7 +190,5 @@ def common_prefix(names: Sequence[str]) -> str:
     """
     if len(names) < 2:
         return ""
-    first, last = min(names), max(names)  # those of all others are between
-    differ = (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
-    shared = first[: next(differ, len(first))]
+    shared = commonprefix(names)  # noqa: RUF071  # not of paths
     return shared[: shared.rfind("_") + 1]

@@ -26,15 +26,15 @@ def name_evidence(child: ColumnFacts, parent: ColumnFacts) -> float:
 
 
 def _evidence(child: tuple[str, ...], parent: tuple[str, ...], table: tuple[str, ...]) -> float:
-    telling = [word for word in parent if word not in _GENERIC]
-    if telling and child == parent:
+    specific = [word for word in parent if word not in _GENERIC]
+    if specific and child == parent:
         return SAME
     if _ends_with(child, (*table, *parent)):
         return SAME
-    if telling and _ends_with(child, parent):
+    if specific and _ends_with(child, parent):
         return ENDS_SO
-    about = {word for word in child if word not in _GENERIC}
-    return RELATED if about & ({*telling} | {*table}) else NOTHING
+    own_words = {word for word in child if word not in _GENERIC}
+    return RELATED if own_words & ({*specific} | {*table}) else NOTHING
 
 
 def _ends_with(words_of: tuple[str, ...], end: tuple[str, ...]) -> bool:

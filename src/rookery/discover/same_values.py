@@ -50,13 +50,13 @@ def _of_one_type(overlap: Overlap, least: float) -> Iterator[SameValues]:
         confidence = share_confidence(common, sample, LEAST_SAME, max(one.distinct, other.distinct), share)
         if confidence >= least and confidence > 0:
             yield SameValues(
-                one.table,
-                one.columns,
-                other.table,
-                other.columns,
-                common / sample,
-                float(round(one.distinct)),
-                sample,
-                confidence,
-                Certainty.EXACT if share >= 1 else Certainty.SKETCHED,
+                table=one.table,
+                columns=one.columns,
+                other_table=other.table,
+                other_columns=other.columns,
+                jaccard=common / sample,
+                distinct=float(round(one.distinct)),
+                sample=sample,
+                confidence=confidence,
+                certainty=Certainty.EXACT if share >= 1 else Certainty.SKETCHED,
             )

@@ -27,13 +27,13 @@ def unique_keys(columns: Iterable[ColumnFacts], least: float) -> list[UniqueKey]
     """Return the keys of at least that confidence, the surest first."""
     keys = [
         UniqueKey(
-            column.table,
-            column.columns,
-            float(round(min(column.distinct, column.rows_high))),
-            column.rows_high,
-            confidence,
-            Certainty.SKETCHED if column.is_sampled else Certainty.EXACT,
-            column.deletes,
+            table=column.table,
+            columns=column.columns,
+            distinct=float(round(min(column.distinct, column.rows_high))),
+            rows=column.rows_high,
+            confidence=confidence,
+            certainty=Certainty.SKETCHED if column.is_sampled else Certainty.EXACT,
+            deletes=column.deletes,
         )
         for column in columns
         if (confidence := unique_confidence(column)) >= least and confidence > 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,13 @@ from numpy.typing import NDArray
 
 from rookery.estimate.regions import Key
 from rookery.model.type_names import base_type, scale_of
-from rookery.values.canonical import form_of
+from rookery.values.canonical import form_of, is_float
 
 Floats = NDArray[np.float64]
 
 _DIGITS = 12  # bytes of a text that are placed; more would be lost in a double
 _CLASSES = ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))  # digits, capitals, small letters
 _SAMPLE = 2000  # values from which the characters are learned
-_STEPLESS = frozenset({"float", "double"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class TextDigits:
         if not len(known):
             return cls(b"", 0, 255)
         ends = pc.min_max(known).as_py()
-        prefix = _common(ends["min"], ends["max"])
+        prefix = commonprefix([ends["min"], ends["max"]])  # noqa: RUF071  # not of paths
         step = max(len(known) // _SAMPLE, 1)
         sample = known.take(pa.array(np.arange(0, len(known), step))).to_pylist()
         used = np.frombuffer(b"".join(v[len(prefix) : len(prefix) + _DIGITS] for v in sample), np.uint8)
@@ -112,17 +112,7 @@ def axis_of(type_name: str, samples: Sequence[pa.Array]) -> Axis:
     if kind == "decimal":
         scale = 10.0 ** scale_of(type_name)
         return Axis(1 / scale, scale)
-    return Axis(0.0 if kind in _STEPLESS else 1.0)
-
-
-def _common(first: bytes, second: bytes) -> bytes:
-    """The bytes that two texts begin with.
-
-    >>> _common(b"ab1", b"ab2")
-    b'ab'
-    """
-    same = zip(first, second, strict=False)
-    return first[: next((place for place, (a, b) in enumerate(same) if a != b), min(len(first), len(second)))]
+    return Axis(0.0 if is_float(kind) else 1.0)
 
 
 def _mask(array: Any) -> NDArray[np.bool_]:

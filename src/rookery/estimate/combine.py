@@ -18,7 +18,7 @@ from rookery.indexes import KINDS
 from rookery.model import Always, And, Never, Opaque, Or, Predicate, all_of, any_of, leaves_of, opaque_parts
 from rookery.prune.cascade import Pruning
 
-_COUNTED = "counted by indexes"  # a group of conditions, beside those of one column
+_COUNTED = "counted by indexes"  # the key of a group; other groups have a column id or a part
 
 
 def estimate_part(table: KnownTable, predicate: Predicate) -> Part:
@@ -137,4 +137,11 @@ def _joined(
     lines: Sequence[Condition],
 ) -> Part:
     conditions = (*(line for part in parts for line in part.conditions), *lines)
-    return Part(predicate, rows, low, max(high, low), all(part.proven for part in parts), conditions)
+    return Part(
+        predicate=predicate,
+        rows=rows,
+        low=low,
+        high=max(high, low),
+        proven=all(part.proven for part in parts),
+        conditions=conditions,
+    )

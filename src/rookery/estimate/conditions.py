@@ -60,7 +60,14 @@ def part_of(
     total = max(float(table.rows.sum()), 1.0)
     about = float(rows.sum())
     line = Condition(text or spell(predicate), about, about / total, source, note)
-    return Part(predicate, rows, float(known.least.sum()), float(known.most.sum()), True, (line,))
+    return Part(
+        predicate=predicate,
+        rows=rows,
+        low=float(known.least.sum()),
+        high=float(known.most.sum()),
+        proven=True,
+        conditions=(line,),
+    )
 
 
 def single_column(table: KnownTable, predicate: Predicate) -> Part:

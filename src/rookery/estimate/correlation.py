@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Sequence
 
-import mmh3
 import numpy as np
 
 from rookery.estimate.axis import Floats
@@ -18,9 +17,10 @@ from rookery.model import Field, leaves_of
 from rookery.model.type_names import base_type, member_types
 from rookery.sketch.single_value import UNFIT, single_value
 from rookery.sketch.theta import ThetaSketch
+from rookery.sketch.value_hashes import theta_hash
+from rookery.values.canonical import is_float
 
 _MOST_COMBINATIONS = 256  # of values that are looked up in a sketch
-_SEED = 9001  # of DataSketches
 _DECIMAL_BYTES = 16  # in Arrow
 
 
@@ -126,7 +126,7 @@ def _occurs(joint: ThetaSketch, values: Sequence[tuple[str, Key]]) -> bool | Non
     hashes = [_hash(kind, key) for kind, key in values]
     if None in hashes:
         return None
-    joined = _murmur(np.array(hashes, "<u8").tobytes())
+    joined = theta_hash(np.array(hashes, "<u8").tobytes())
     if joined >= joint.theta:
         return None
     at = int(np.searchsorted(joint.hashes, np.uint64(joined)))
@@ -137,17 +137,13 @@ def _hash(type_name: str, key: Key) -> int | None:
     """The hash of a value within a column set; None if it is not known."""
     kind = base_type(type_name)
     try:
-        if kind in ("float", "double"):  # 0.0 equals -0.0, but not in its bytes
+        if is_float(kind):  # 0.0 equals -0.0, but not in its bytes
             return None
         if kind == "decimal":
-            return _murmur(int(key).to_bytes(_DECIMAL_BYTES, "little", signed=True))
-        return _murmur(single_value(type_name, bool(key) if kind == "boolean" else key))
+            return theta_hash(int(key).to_bytes(_DECIMAL_BYTES, "little", signed=True))
+        return theta_hash(single_value(type_name, bool(key) if kind == "boolean" else key))
     except UNFIT:
         return None
-
-
-def _murmur(data: bytes) -> int:
-    return int(mmh3.mmh3_x64_128_utupledigest(data, _SEED)[0] >> 1)
 
 
 def _line(table: KnownTable, share: Floats, parts: Sequence[Part]) -> Condition:

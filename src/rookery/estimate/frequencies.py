@@ -56,7 +56,7 @@ def frequencies_of(type_name: str, frequent: Frequent) -> Frequencies | None:
     error = float((high - low).max())
     # A value that was counted from the start on has lost the whole error, a late one nothing.
     counts = low + (high - low) * low / np.maximum(high, 1.0)
-    return Frequencies(values, counts, low, high, error, frequent.count)
+    return Frequencies(values=values, counts=counts, low=low, high=high, error=error, seen=frequent.count)
 
 
 def _from_text(type_name: str, texts: list[bytes]) -> pa.Array:

@@ -187,19 +187,19 @@ def _known_column(table: KnownTable, field: Field) -> KnownColumn:
     theta = table.theta(field.id, field.type)
     ndv = None if theta is None else theta.estimate()
     known = KnownColumn(
-        field,
-        bounds,
-        by_partition,
-        nulls,
-        nans,
-        np.maximum(table.rows - nulls - nans, 0.0),
-        axis,
-        lower,
-        upper,
-        ndv,
-        None,
-        frequencies,
-        _is_counted(table, frequencies),
+        field=field,
+        bounds=bounds,
+        by_partition=by_partition,
+        nulls=nulls,
+        nans=nans,
+        values=np.maximum(table.rows - nulls - nans, 0.0),
+        axis=axis,
+        lower=lower,
+        upper=upper,
+        ndv=ndv,
+        distribution=None,
+        frequencies=frequencies,
+        is_counted=_is_counted(table, frequencies),
     )
     by_values = _by_frequencies(known)
     others = 1.0 if frequencies is None else frequencies.rest / max(frequencies.seen, 1)

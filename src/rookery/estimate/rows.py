@@ -52,16 +52,16 @@ def select(pruning: Pruning) -> Selection:
     if deleted.by_equality:
         notes.append("how many rows equality deletes remove is not known")
     return Selection(
-        rows,
-        proven,
-        by_file * alive,
-        least,
-        most,
-        float((table.rows - deleted.about).sum()),
-        float((table.rows - deleted.about)[table.pruning.keep].sum()),
-        part.conditions,
-        tuple(dict.fromkeys([*notes, *table.files.notes, *table.notes, *_staleness(table)])),
-        table,
+        rows=rows,
+        proven=proven,
+        by_file=by_file * alive,
+        least=least,
+        most=most,
+        table_rows=float((table.rows - deleted.about).sum()),
+        possible_rows=float((table.rows - deleted.about)[table.pruning.keep].sum()),
+        conditions=part.conditions,
+        notes=tuple(dict.fromkeys([*notes, *table.files.notes, *table.notes, *_staleness(table)])),
+        known=table,
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from rookery.blobs import bitmap
+from rookery.blobs import Summary, bitmap
 from rookery.indexes.kind import Builder, IndexKind, MergeInput, RowConsumer
 from rookery.indexes.view import FilesView, PruningView, SegmentPosition
 from rookery.model import (
@@ -20,7 +20,6 @@ from rookery.model import (
     Field,
     Leaf,
     Or,
-    Place,
     Predicate,
     UsageError,
     all_of,
@@ -28,6 +27,7 @@ from rookery.model import (
     opaque_parts,
     thousands,
 )
+from rookery.puffin import BlobMetadata
 from rookery.sidecar import Index, IndexBlob, Segment
 from rookery.sketch.bitmap import BitmapBuilder, BitmapIndex, bases, cardinality_by_file, positions_of
 from rookery.sketch.bitmap_directory import CONTAINER, SPACE, BitmapDirectory
@@ -121,9 +121,9 @@ class BitmapKind(IndexKind[BitmapIndex]):
                 view.rows[place.segment] = rows
         return keep, "; ".join(notes)
 
-    def describe(self, payload: bytes, place: Place) -> Mapping[str, object]:
+    def summarize(self, blob: BlobMetadata, payload: bytes, file: str) -> Summary:
         """How many values have a bitmap of their rows, in how many files."""
-        return bitmap.describe(payload, place)
+        return bitmap.summarize(blob, payload, file)
 
 
 class _Builder:

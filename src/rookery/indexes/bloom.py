@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.blobs import bloom_matrix
+from rookery.blobs import Summary, bloom_matrix
 from rookery.indexes.kind import Builder, IndexKind, MergeInput
 from rookery.indexes.lookup import Probe
-from rookery.model import Leaf, Place, wanted_values
+from rookery.model import Leaf, wanted_values
+from rookery.puffin import BlobMetadata
 from rookery.sidecar import Index, IndexBlob, Segment
 from rookery.sidecar.checksums import DamagedError
 from rookery.sketch.blob_types import BLOOM_MATRIX_V1
@@ -97,9 +98,9 @@ class BloomKind(IndexKind[Filters]):
         flat = [number for each in hashes for number in each or ()]
         return lambda segment: probe(segment, index.field_id, flat)
 
-    def describe(self, payload: bytes, place: Place) -> Mapping[str, object]:
+    def summarize(self, blob: BlobMetadata, payload: bytes, file: str) -> Summary:
         """How many files have a filter, of which size, and for which rate of false positives."""
-        return bloom_matrix.describe(payload, place)
+        return bloom_matrix.summarize(blob, payload, file)
 
 
 class _Builder:

@@ -7,7 +7,7 @@ to the executors with the files to read.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from rookery.blobs import Summary
 from rookery.indexes.lookup import Probe, look_up
 from rookery.indexes.view import PruningView
-from rookery.model import Estimate, Field, Leaf, Place, UsageError
+from rookery.model import Estimate, Field, Leaf, UsageError
 from rookery.model.type_names import base_type
+from rookery.puffin import BlobMetadata
 from rookery.sidecar import Index, IndexBlob, Segment
 from rookery.sketch.values import ValueConsumer
 from rookery.values.canonical import SUPPORTED
@@ -145,5 +147,5 @@ class IndexKind(ABC, Generic[Part]):
     # -- describing
 
     @abstractmethod
-    def describe(self, payload: bytes, place: Place) -> Mapping[str, object]:
+    def summarize(self, blob: BlobMetadata, payload: bytes, file: str) -> Summary:
         """Sum up a blob, for `puffin inspect`."""

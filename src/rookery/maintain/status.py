@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rookery.indexes import KINDS
 from rookery.maintain.breaches import breaches
 from rookery.maintain.facts.drift import Drift, drift_of, worst
 from rookery.maintain.facts.engine_visibility import (
@@ -52,6 +53,7 @@ class IndexStatus:
     freshness: Freshness
     files_covered: int
     covered: float  # of the table's rows
+    known: bool = True  # whether this version knows the kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +146,12 @@ def _indexes(surveyed: Survey) -> tuple[IndexStatus, ...]:
 
 
 def _index(surveyed: Survey, index: Index, column: str) -> IndexStatus:
+    known = index.kind in KINDS
     if surveyed.fileset is None or surveyed.state is None:
-        return IndexStatus(index.kind, column, Freshness.NEVER, 0, 0.0)
+        return IndexStatus(index.kind, column, Freshness.NEVER, 0, 0.0, known)
     covered = surveyed.fileset.covered(index)
     freshness = Freshness.STALE if covered.any() else Freshness.NEVER
     if covered.all():
         freshness = Freshness.CURRENT
     share = float(surveyed.numbers("rows")[covered].sum() / surveyed.rows) if surveyed.rows else 1.0
-    return IndexStatus(index.kind, column, freshness, int(covered.sum()), share)
+    return IndexStatus(index.kind, column, freshness, int(covered.sum()), share, known)

@@ -32,6 +32,20 @@ class Op(StrEnum):
     GT = ">"
     GE = ">="
 
+    @property
+    def negated(self) -> Op:
+        """The comparison that is true where this one is false."""
+        return _NEGATED[self]
+
+    @property
+    def flipped(self) -> Op:
+        """The comparison with its sides exchanged."""
+        return _FLIPPED[self]
+
+
+_NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.LE: Op.GT, Op.GT: Op.LE, Op.GE: Op.LT}
+_FLIPPED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+
 
 @dataclass(frozen=True, slots=True)
 class Compare:

@@ -51,6 +51,11 @@ def plain_bytes(type_name: str, value: Value) -> tuple[bytes, ...] | None:
         return None
 
 
+def theta_hash(data: bytes) -> int:
+    """Return the hash of bytes in a theta sketch."""
+    return int(mmh3.mmh3_x64_128_utupledigest(data, _SEED)[0] >> 1)
+
+
 def theta_hashes(type_name: str, value: Value) -> tuple[int, ...] | None:
     """Return the hashes that a value may have in a theta sketch, which never has empty values.
 
@@ -68,7 +73,7 @@ def theta_hashes(type_name: str, value: Value) -> tuple[int, ...] | None:
         return None
     if not all(encoded):
         return None
-    hashes = tuple(mmh3.mmh3_x64_128_utupledigest(data, _SEED)[0] >> 1 for data in encoded)
+    hashes = tuple(map(theta_hash, encoded))
     return hashes if all(hashes) else None
 
 

@@ -50,8 +50,6 @@ _COMPARED: dict[Op, Callable[[Any, Any], bool]] = {
     Op.GT: operator.gt,
     Op.GE: operator.ge,
 }
-_FLIPPED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
-_NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.LE: Op.GT, Op.GT: Op.LE, Op.GE: Op.LT}
 
 
 def parse_predicate(text: str, fields: Sequence[Field], *, zone: str = "UTC") -> Predicate:
@@ -157,8 +155,8 @@ class _Binder:
 
     def compared(self, op: Op, left: exp.Expression, right: exp.Expression, negated: bool) -> Predicate:
         field, literal, swapped = self.sides(left, right)
-        op = _FLIPPED[op] if swapped else op
-        return compare(field, _NEGATED[op] if negated else op, literal, self.zone)
+        op = op.flipped if swapped else op
+        return compare(field, op.negated if negated else op, literal, self.zone)
 
 
 _Build: TypeAlias = Callable[[_Binder, exp.Expression, bool], Predicate]

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 BINS = 254  # as many as Spark's own statistics have
 _MOST_FILES = 4096  # more are sampled
 _RANKS = np.linspace(0, 1, 4 * BINS + 1).tolist()  # of the sample that a sketch gives
-_VALUES_PER_BIN = 4  # at least: bounds of files tell nothing of single values
+_VALUES_PER_BIN = 4  # at least: bounds of files do not describe single values
 _ALMOST_EVEN = 0.02  # a difference of ranks that makes no difference to a plan
 _ROUNDS = 4  # in which distinct values that do not fit a bin are given to others
 

@@ -22,9 +22,7 @@ from rookery.where.timestamps import session_zone
 _Node: TypeAlias = Mapping[str, Any]
 _UTC = session_zone("UTC")  # no literal of a column's own type depends on a zone
 _OPS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
-_NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.LE: Op.GT, Op.GT: Op.LE, Op.GE: Op.LT}
 _PATTERNS = {"STARTS_WITH": begins_with, "ENDS_WITH": ends_with, "CONTAINS": contains}
-_FLIPPED = {Op.EQ: Op.EQ, Op.NE: Op.NE, Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 
 
 def _text(value: str) -> str:
@@ -103,8 +101,8 @@ def _comparison(op: str, parts: Sequence[_Node], negated: bool, fields: Mapping[
             return null_test(field, negated=negated)
         compared = compare(field, Op.NE if negated else Op.EQ, literal, _UTC)
         return any_of(compared, IsNull(field)) if negated else compared
-    known = _FLIPPED[_OPS[op]] if flipped else _OPS[op]
-    return compare(field, _NEGATED[known] if negated else known, literal, _UTC)
+    known = _OPS[op].flipped if flipped else _OPS[op]
+    return compare(field, known.negated if negated else known, literal, _UTC)
 
 
 def _among(field: Field, kind: str, values: Sequence[Any], negated: bool) -> Predicate:

@@ -104,7 +104,7 @@ def attach_unless_attached(spark: SparkSession) -> None:
 
 
 def detach(spark: SparkSession) -> None:
-    """Let Spark plan alone again; a session that is not attached, or has ended, stays as it is."""
+    """Detach a session; has no effect on one that is not attached, or has ended."""
     try:
         _DETACHED.add(_identity(spark))
         _detach(spark)

@@ -121,10 +121,7 @@ def _leaf(node: ice.UnboundPredicate, negated: bool, names: Names, zone: tzinfo)
             raise Inexact("prefixes are those of strings")
         return begins_with(field, literal.value, negated=negated ^ isinstance(node, ice.NotStartsWith))
     op = _OPS[type(node)]
-    return compare(field, _NEGATED[op] if negated else op, literal, zone)
-
-
-_NEGATED = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.LE: Op.GT, Op.GT: Op.LE, Op.GE: Op.LT}
+    return compare(field, op.negated if negated else op, literal, zone)
 
 
 def _column(node: ice.UnboundPredicate, names: Names) -> Field | Group:

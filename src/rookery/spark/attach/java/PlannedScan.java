@@ -104,8 +104,8 @@ class PlannedScan {
   }
 
   /**
-   * The predicates on columns that Iceberg prunes by. It would evaluate the others too, in vain, and describe
-   * each of their keys in the plan.
+   * The predicates on columns that Iceberg prunes by. It would evaluate the others too, without effect, and
+   * list each of their keys in the plan.
    */
   Predicate[] ofPartitions(Predicate[] keys) {
     Set own = new HashSet();

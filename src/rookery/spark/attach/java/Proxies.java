@@ -110,7 +110,7 @@ class BuilderHandler extends Forwarding {
 
 /**
  * Iceberg's scan. What it equals is fixed when it is built: Iceberg's hash changes when keys of a join prune it,
- * and adaptive execution would plan such a query without end.
+ * and adaptive execution would plan such a query forever.
  */
 class ScanHandler extends Forwarding {
   final PlannedScan planned;

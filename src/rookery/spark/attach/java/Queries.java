@@ -122,7 +122,7 @@ class Plans {
     return metric.isDefined() ? (Long) ((AccumulatorV2) metric.get()).value() : null;
   }
 
-  /** The rows of the first node that counts them, and has no other beside it. */
+  /** The rows of the first node that counts them, and has no siblings. */
   static Long counted(SparkPlan plan) {
     Long rows = metric(plan);
     List inner = inner(plan);

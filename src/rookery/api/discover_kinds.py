@@ -1,0 +1,16 @@
+"""What `discover` looks for by default, without imports, so that the command line starts fast."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+LEAST_CONFIDENCE = 0.99
+
+
+class Kind(StrEnum):
+    """What is looked for."""
+
+    FOREIGN_KEY = "foreign-key"
+    UNIQUE = "unique"
+    DEPENDENCY = "dependency"
+    SAME_VALUES = "same-values"
