@@ -36,7 +36,7 @@ def test_filters_are_reproducible_and_about_values_that_occur() -> None:
 
 
 def test_q_error_is_the_same_both_ways_and_never_below_one() -> None:
-    from benchmarks.estimate.parts import q_errors, quantile
+    from benchmarks.estimate.errors import q_errors, quantile
 
     assert q_errors([10, 40, 0, 0.2], [40, 10, 0, 5]) == [4, 4, 1, 5]
     assert quantile([1, 2, 3, 4], 0.95) == 4
