@@ -77,10 +77,11 @@ def _estimator(sessions: Sessions, asked: Asked, *, attached: bool) -> Estimator
 
 
 def _estimates(sessions: Sessions, asked: Asked, estimator: Estimator) -> dict[str, list[float]]:
+    """The estimates of each, in whole rows as Spark has them: half a row would decide among small results."""
     return {
         ATTACHED: asked.estimates(_estimator(sessions, asked, attached=True)),
         PEER: asked.estimates(_estimator(sessions, asked, attached=False)),
-        ESTIMATE: asked.estimates(estimator),
+        ESTIMATE: [float(round(about)) for about in asked.estimates(estimator)],
     }
 
 
