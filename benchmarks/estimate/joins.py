@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from statistics import median
 
 from pyspark.sql import SparkSession
@@ -26,35 +27,41 @@ _SETTINGS = {
 _JOINS = ("Join", "CartesianProduct")
 
 
+@dataclass(frozen=True)
+class Joins:
+    """The joins of the plans that a session has chosen."""
+
+    errors: tuple[float, ...]  # in ascending order
+    without: int  # joins for which Spark has no estimate at all
+
+    def __str__(self) -> str:
+        return f"{len(self.errors)} joins" + (f", {self.without} without an estimate" if self.without else "")
+
+
 def rows(sessions: Sessions, scale: float) -> Iterator[Measure]:
     """Measure the joins of the plans that each session chooses: each knows the order of its own alone."""
-    ours, theirs = (
-        join_errors(spark, namespace)
-        for spark, namespace in ((sessions.attached, "tpch"), (sessions.alone, COPIES))
-    )
-    data = f"TPC-H {scale:g}, {len(ours)} joins of Q1 to Q22 (the peer's plans: {len(theirs)})"
+    ours, theirs = joins(sessions.attached, "tpch"), joins(sessions.alone, COPIES)
+    data = f"TPC-H {scale:g}, Q1 to Q22: {ours}; plans of the peer: {theirs}"
     for what, limit, values in (
-        ("median", MEDIAN, [median(each) for each in (ours, theirs)]),
-        ("95th percentile", None, [quantile(each, SHARE) for each in (ours, theirs)]),
+        ("median", MEDIAN, [median(each.errors) for each in (ours, theirs)]),
+        ("95th percentile", None, [quantile(each.errors, SHARE) for each in (ours, theirs)]),
     ):
         our, their = (round(each, 4) for each in values)
         yield Measure(f"q-error of join sizes, {what}, Spark attached", data, our, UNIT, limit, PEER, their)
 
 
-def join_errors(spark: SparkSession, namespace: str) -> list[float]:
-    """Return the q-errors of every join of every query, in ascending order."""
+def joins(spark: SparkSession, namespace: str) -> Joins:
+    """Run every query over the tables of a namespace."""
     before = {key: spark.conf.get(key) for key in _SETTINGS}
     spark.sql(f"USE {CATALOG}.{namespace}")
     for key, value in _SETTINGS.items():
         spark.conf.set(key, value)
     try:
-        return sorted(error for text in QUERIES.values() for error in _errors(spark, text))
+        nodes = [node for text in QUERIES.values() for node in plan_nodes(spark, text, run=True)]
     finally:
         for key, setting in before.items():
             spark.conf.set(key, setting)
-
-
-def _errors(spark: SparkSession, text: str) -> Sequence[float]:
-    nodes = plan_nodes(spark, text, run=True)
-    joins = [node for node in nodes if any(name in node["name"] for name in _JOINS)]
-    return q_errors([node["attached"] for node in joins], [node["rows"] for node in joins])
+    found = [node for node in nodes if any(name in node["name"] for name in _JOINS)]
+    known = [node for node in found if node["attached"] is not None]
+    errors = q_errors([node["attached"] for node in known], [node["rows"] for node in known])
+    return Joins(tuple(sorted(errors)), len(found) - len(known))
