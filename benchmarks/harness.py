@@ -88,6 +88,7 @@ class Measure:
     limit: float | None = None
     peer: str = ""
     peer_value: float | None = None
+    series: tuple[float, ...] = ()  # the numbers of a curve; they are in the JSON alone
 
     @property
     def reached(self) -> bool | None:
@@ -100,7 +101,10 @@ class Measure:
         return self.what, self.data, amount(self.value, self.unit), self.peer, theirs, "", limit, said
 
     def document(self) -> dict[str, Any]:
-        return asdict(self) | {"reached": self.reached}
+        document = asdict(self) | {"reached": self.reached}
+        if not self.series:
+            del document["series"]
+        return document
 
 
 def spell(seconds: float) -> str:

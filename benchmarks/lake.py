@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CATALOG = "bench"
-NAMESPACES = ("tpch", "made", "many")
+NAMESPACES = ("tpch", "made", "many", "copied")
 
 
 @dataclass(frozen=True)

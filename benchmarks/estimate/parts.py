@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from statistics import median
 
-from benchmarks.estimate import made
+from benchmarks.estimate import attached, joins, made
 from benchmarks.estimate.data import Estimated, skewed, tpch
-from benchmarks.estimate.filters import filters, pairs
+from benchmarks.estimate.errors import Asked, Estimator, quantile
+from benchmarks.estimate.filters import pairs
+from benchmarks.estimate.peers import make_copies, planning
 from benchmarks.harness import Effort, Measure
 from benchmarks.lake import Bench, open_bench
+from benchmarks.tpch.data import make as make_tpch
 
-TITLE = "Estimates of filters, compared with what is true"
-PACKAGES = ("rookery", "pyiceberg", "pyarrow", "numpy", "duckdb")
+TITLE = "Estimates of filters and joins, compared with what is true"
+PACKAGES = ("rookery", "pyspark", "pyiceberg", "pyarrow", "numpy", "duckdb")
 FILTERS, PAIRS = 200, 100  # of each table, of each column set
 MEDIAN, NEARLY_ALL, CORRELATED = 1.3, 3.0, 2.0
 SHARE = 0.95
 UNIT = "×"
 
-Estimator = Callable[[str], float]
-"""Returns the estimated rows of a filter."""
-
 
 def rows(effort: Effort) -> Iterator[Measure]:
     bench = open_bench(effort)
-    for table in (*tpch(bench, effort), skewed(bench, effort)):
-        wheres = filters(table.filtered, random.Random(1), FILTERS)
-        yield from _errors(bench, table, f"{table.name}, {len(wheres)} filters", wheres)
-        yield _seconds(bench, table, wheres)
-        if table.name.endswith("skewed"):
-            yield from _correlated(bench, table)
-
-
-def q_errors(estimates: Sequence[float], truth: Sequence[int]) -> list[float]:
-    """Return by which factor each estimate is off; less than one row counts as one."""
-    known = zip((max(each, 1.0) for each in estimates), (max(each, 1) for each in truth), strict=True)
-    return [max(about / true, true / about) for about, true in known]
+    tables = (*tpch(bench, effort), skewed(bench, effort))
+    asked = [Asked.generated(table, FILTERS) for table in tables]
+    for each in asked:
+        yield from _errors(bench, each)
+        yield _seconds(bench, each)
+    yield from _correlated(bench, tables[-1])
+    make_tpch(bench, effort)
+    make_copies(bench, (*(table.name for table in tables), *(f"tpch.{name}" for name in joins.TABLES)))
+    with planning(bench) as sessions:
+        yield from attached.rows(sessions, asked, [estimator(bench, table) for table in tables])
+        yield from attached.correlated(sessions, asked[-1])
+        yield from joins.rows(sessions, effort.scale)
 
 
 def estimator(bench: Bench, table: Estimated) -> Estimator:
@@ -46,19 +46,18 @@ def estimator(bench: Bench, table: Estimated) -> Estimator:
     return lambda where: handle.estimate(where).rows.value
 
 
-def _errors(bench: Bench, table: Estimated, data: str, wheres: Sequence[str]) -> Iterator[Measure]:
-    truth = table.true_counts(wheres)
-    errors = sorted(q_errors([estimator(bench, table)(where) for where in wheres], truth))
+def _errors(bench: Bench, asked: Asked) -> Iterator[Measure]:
+    data = f"{asked.table.name}, {len(asked.wheres)} filters"
+    errors = asked.errors(estimator(bench, asked.table))
     yield Measure("q-error, median", data, round(median(errors), 4), UNIT, MEDIAN)
     yield Measure("q-error, 95th percentile", data, round(quantile(errors, SHARE), 4), UNIT, NEARLY_ALL)
 
 
 def _correlated(bench: Bench, table: Estimated) -> Iterator[Measure]:
     for columns in made.TOGETHER:
-        wheres = pairs(table.filtered, random.Random(2), columns, PAIRS)
-        data = f"{table.name}, {len(wheres)} pairs of {' and '.join(columns)}"
-        truth = table.true_counts(wheres)
-        errors = sorted(q_errors([estimator(bench, table)(where) for where in wheres], truth))
+        asked = Asked.of(table, pairs(table.filtered, random.Random(2), columns, PAIRS))
+        data = f"{table.name}, {len(asked.wheres)} pairs of {' and '.join(columns)}"
+        errors = asked.errors(estimator(bench, table))
         yield Measure(
             "q-error of equal pairs, 95th percentile",
             data,
@@ -69,17 +68,12 @@ def _correlated(bench: Bench, table: Estimated) -> Iterator[Measure]:
         yield Measure("q-error of equal pairs, greatest", data, round(errors[-1], 4), UNIT)
 
 
-def _seconds(bench: Bench, table: Estimated, wheres: Sequence[str]) -> Measure:
+def _seconds(bench: Bench, asked: Asked) -> Measure:
     """The time of an estimate, with the table loaded again each time, and files cached."""
-    estimate = estimator(bench, table)
+    estimate = estimator(bench, asked.table)
     times = []
-    for where in wheres:
+    for where in asked.wheres:
         started = time.perf_counter()
         estimate(where)
         times.append(time.perf_counter() - started)
-    return Measure("time of an estimate, median", table.name, median(times), "s")
-
-
-def quantile(ascending: Sequence[float], share: float) -> float:
-    """Return the value below which a share of the values lies."""
-    return ascending[min(int(share * len(ascending)), len(ascending) - 1)]
+    return Measure("time of an estimate, median", asked.table.name, median(times), "s")

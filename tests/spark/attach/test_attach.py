@@ -161,6 +161,13 @@ def test_estimates_are_near_the_truth(spark: SparkSession, events: str, where: s
         assert estimated(spark.sql(f"SELECT * FROM {events} WHERE {where}")) == pytest.approx(rows, rel=0.15)
 
 
+def test_a_join_of_two_sides_with_conditions_is_estimated_by_both(spark: SparkSession, events: str) -> None:
+    """A tenth of the rows on either side, of which a tenth have a key of the other side."""
+    text = f"SELECT * FROM {events} a JOIN {events} b ON a.id = b.id WHERE a.n = 5 AND b.key LIKE '%00%'"
+    with attach(spark, pruning=False, cbo=True):
+        assert estimated(spark.sql(text)) == pytest.approx(FILES * ROWS / 100, rel=0.3)
+
+
 def test_estimates_do_not_count_a_condition_twice(spark: SparkSession, events: str) -> None:
     with attach(spark, cbo=True):
         for where, rows in (("id < 100", 100), ("id = 5", 1), ("key = md5('77')", 1)):

@@ -131,6 +131,17 @@ def compared(column: int, op: str, kind: str, value: Any) -> dict[str, Any]:
     return {"op": op, "of": [{"column": column}, {"type": kind, "value": value}]}
 
 
+def test_a_condition_on_another_column_leaves_the_distinct_values(table: PlainTable) -> None:
+    """Spark takes the values of the side of a join that has fewer for values of the other side too."""
+    found = answer(table, equal(2, "int", 5))
+    assert found["matching"] == FILES * ROWS // 10
+    assert found["columns"]["1"]["ndv"] == FILES * ROWS
+    assert found["columns"]["4"]["ndv"] == 7
+    # Of files that are skipped, no values are left.
+    found = answer(table, equal(2, "int", 5), compared(1, "<", "bigint", ROWS))
+    assert found["columns"]["1"]["ndv"] == ROWS
+
+
 def test_statistics_are_those_of_the_matching_rows(table: PlainTable) -> None:
     found = answer(table, compared(1, ">", "bigint", 99), compared(1, "<", "bigint", 150))
     assert (found["rows"], found["matching"]) == (ROWS, ROWS)

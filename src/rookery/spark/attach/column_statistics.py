@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -25,6 +26,7 @@ from rookery.model import And, Field, Or, Predicate, all_of, leaves_of
 from rookery.model.type_names import base_type, scale_of
 from rookery.spark.attach.histograms import histogram
 from rookery.values.canonical import decimal_of, unscaled_of
+from rookery.where.to_sql import spell
 
 _NUMBERS = frozenset({"boolean", "int", "long", "float", "double", "decimal", "date", "timestamptz"})
 _WHOLE = frozenset({"int", "long", "date", "timestamptz", "decimal"})
@@ -167,16 +169,35 @@ def _next(field: Field, key: Key, towards: float) -> Key:
 
 
 def _ndv(selection: Selection, field: Field, statistics: dict[str, Any]) -> int | None:
-    """The distinct values among the matching rows; None if they are not known."""
+    """The distinct values of which the matching rows have some; None if they are not known.
+
+    Conditions on other columns do not reduce them. Spark takes all values of the side of a join that has
+    fewer for values of the other side too: if a condition leaves a tenth of the orders, and another one a
+    tenth of their items, it would estimate that all of these items are of those orders. Where it needs the
+    distinct values themselves, for groups, it takes at most the number of rows.
+    """
     column = selection.known.column(field)
-    most = float(matching_rows(selection) - statistics["nulls"])
-    if column.ndv is None or most < 1:  # a join of two columns without values would divide by 0
-        return None
-    groups, _ = estimate_groups(selection, [field])
+    if column.ndv is None or matching_rows(selection) <= statistics["nulls"]:
+        return None  # a join of two columns without values would divide by 0
+    rows = _rows_by_own_conditions(selection, field)
+    wider = replace(selection.rows, value=rows, high=max(rows, selection.rows.high))
+    groups, _ = estimate_groups(replace(selection, rows=wider), [field])
     with_null = 1 if statistics["nulls"] else 0
+    most = rows
     if base_type(field.type) in _WHOLE and "min" in statistics:
         most = min(most, float(statistics["max"] - statistics["min"]) + 1)
     return max(math.ceil(min(groups.value - with_null, most)), 1)
+
+
+def _rows_by_own_conditions(selection: Selection, field: Field) -> float:
+    """The rows of the files that are left for which the conditions on a column are true."""
+    matching = float(matching_rows(selection))
+    on_field = _condition_on(selection.known.pruning.predicate, field)
+    if not on_field:
+        return max(selection.possible_rows, matching)
+    text = spell(all_of(*on_field))
+    rows = next((line.rows for line in selection.conditions if line.text == text), matching)
+    return max(min(rows, selection.possible_rows), matching)
 
 
 def _add_histogram(selection: Selection, field: Field, statistics: dict[str, Any]) -> None:
