@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import rookery
-from benchmarks.attach import tpch
+from benchmarks.attach import planning, tpch
 from benchmarks.attach.sessions import ALONE, Sessions
-from benchmarks.harness import WARMING, Effort, Measure, Row, compare, compare_asking
+from benchmarks.harness import WARMING, Effort, Measure, Row, compare_asking
 from benchmarks.lake import CATALOG, open_bench
 from benchmarks.lookup.building import indexed
 from benchmarks.lookup.data import NAME, Lookup, made, where
@@ -22,8 +21,6 @@ PACKAGES = ("rookery", "pyspark", "pyiceberg", "pyarrow", "numpy", "numba")
 LOOKUPS, JOINS = 10, 6
 KEYS = "made.keys"
 FASTER, FASTER_JOIN = 15, 8
-MORE_SECONDS = {1: 0.005, 5: 0.015}  # of planning, by the number of tables
-PLANS = 30
 
 
 def rows(effort: Effort) -> Iterator[Row | Measure]:
@@ -35,7 +32,8 @@ def rows(effort: Effort) -> Iterator[Row | Measure]:
     with rookery.attach(sessions.attached, least_bytes=0 if effort.scale < 1 else LEAST_BYTES):
         yield from _lookups(sessions, lookup)
         yield from _joins(sessions, lookup)
-        yield from _planning(sessions, effort)
+        yield from planning.rows(sessions, effort)
+        yield from planning.rows_of_many_files(sessions, bench, effort)
     yield from tpch.rows(sessions, effort)
 
 
@@ -71,33 +69,3 @@ def _joins(sessions: Sessions, lookup: Lookup) -> Iterator[Row]:
     yield from compare_asking(
         "join with three keys", lookup.described, ours, ALONE, theirs, questions, target=FASTER_JOIN
     )
-
-
-def _planning(sessions: Sessions, effort: Effort) -> Iterator[Row | Measure]:
-    """Queries in which every file may match: what is planned in addition is of no use."""
-    lineitem, orders, customer, supplier, nation = (
-        f"{CATALOG}.tpch.{name}" for name in ("lineitem", "orders", "customer", "supplier", "nation")
-    )
-    one = f"SELECT sum(l_quantity) FROM {lineitem} WHERE l_discount > 0.05"
-    five = (
-        f"SELECT count(*) FROM {lineitem}, {orders}, {customer}, {supplier}, {nation} "
-        "WHERE l_orderkey = o_orderkey "
-        "AND o_custkey = c_custkey AND l_suppkey = s_suppkey AND s_nationkey = n_nationkey AND l_tax > 0.01"
-    )
-    effort = replace(effort, rounds=min(PLANS, 2 * effort.rounds))
-    for tables, text in ((1, one), (5, five)):
-        row = compare(
-            f"planning, {tables} tables" if tables > 1 else "planning, 1 table",
-            "nothing to skip",
-            lambda text=text: _planned(sessions.attached.sql(text)),  # type: ignore[misc]
-            ALONE,
-            lambda text=text: _planned(sessions.alone.sql(text)),  # type: ignore[misc]
-            effort,
-        )
-        yield row
-        more = max(row.rookery_seconds - row.peer_seconds, 0.0)
-        yield Measure(f"{row.what}, more time", row.data, more, "s", MORE_SECONDS[tables])
-
-
-def _planned(frame: DataFrame) -> object:
-    return frame._jdf.queryExecution().executedPlan()  # type: ignore[operator]

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,15 @@ from numpy.typing import NDArray
 from rookery.indexes import KINDS
 from rookery.indexes.view import SegmentRows
 from rookery.model import ALWAYS, NEVER, Predicate, Snapshot, opaque_parts
+from rookery.model.warned import warn
 from rookery.prune import by_bounds, by_manifest, by_partition, by_theta
 from rookery.prune.fileset import FileSet
 from rookery.tables import Table
 
 log = logging.getLogger(__name__)
+
+
+_Left: TypeAlias = tuple[int, int, int]  # files, bytes, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class Pruning:
         sizes = self.files.files["size"].to_numpy()
         return float(sizes[self.keep].sum() / max(sizes.sum(), 1))
 
-    def measure(self) -> tuple[int, int, int]:
+    def measure(self) -> _Left:
         """Return files, bytes and rows that are left."""
         sizes, rows = self.files.files["size"].to_numpy(), self.files.files["rows"].to_numpy()
         return int(self.keep.sum()), int(sizes[self.keep].sum()), int(rows[self.keep].sum())
@@ -90,17 +95,22 @@ def prune(table: Table, snapshot: Snapshot, files: FileSet, predicate: Predicate
     everything = np.ones(len(files), bool)
     pruning = Pruning(table, snapshot, files, predicate, everything, table.stands_alone(files.files))
     indexes = ((kind.stage, kind.prune) for kind in KINDS.values())
+    left = pruning.measure()
     for name, stage in (*CASCADE, *indexes):
-        _run(pruning, name, stage)
+        left = _run(pruning, name, stage, left)
     return pruning
 
 
-def _run(pruning: Pruning, name: str, stage: Stage) -> None:
+def _run(pruning: Pruning, name: str, stage: Stage, before: _Left) -> _Left:
+    """Run a stage on what is left, and return what it leaves."""
     started = time.perf_counter()
-    before, read_before = pruning.measure(), pruning.files.index_bytes()
+    read_before = pruning.files.index_bytes()
     may_match, note = _judged(pruning, name, stage)
-    pruning.keep = pruning.keep & (may_match | ~pruning.alone)
-    after = pruning.measure()
+    keep = pruning.keep & (may_match | ~pruning.alone)
+    after = before
+    if not np.array_equal(keep, pruning.keep):
+        pruning.keep = keep
+        after = pruning.measure()
     read = pruning.files.index_bytes() - read_before
     took = (time.perf_counter() - started) * 1000
     pruning.stages.append(
@@ -108,6 +118,7 @@ def _run(pruning: Pruning, name: str, stage: Stage) -> None:
             name, before[0], after[0], before[1], after[1], before[2], after[2], read, round(took, 3), note
         )
     )
+    return after
 
 
 def _judged(pruning: Pruning, name: str, stage: Stage) -> tuple[NDArray[np.bool_], str]:
@@ -121,7 +132,7 @@ def _judged(pruning: Pruning, name: str, stage: Stage) -> tuple[NDArray[np.bool_
     try:
         may_match, note = stage(pruning)
     except Exception as error:  # noqa: BLE001  # an error here costs speed, never a row
-        log.warning("the stage '%s' could not be used: %s", name, error)
+        warn(log, f"the stage '{name}' could not be used: {error}")
         return everything, f"could not be used: {error}"
     if not note and may_match.all() and (parts := list(opaque_parts(pruning.predicate))):
         note = f"not understood: {parts[0].text} ({parts[0].reason})"

@@ -150,6 +150,11 @@ class FileSet:
             return np.ones(len(self), bool)
         return np.asarray(pc.equal(self.files["deletes"], "").to_numpy(), bool)
 
+    @cached_property
+    def repeats_paths(self) -> bool:
+        """Whether a file is listed twice."""
+        return bool(pc.count_distinct(self.files["path"]).as_py() < len(self))
+
     def opening_cost(self) -> int:
         """How many bytes were read to load the files, counted once: they are cached."""
         unpaid, self._unpaid = self._unpaid, 0

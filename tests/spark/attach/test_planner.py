@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rookery.prune.fileset import FileSet
+from rookery.sidecar.live import live_files
 from rookery.spark.attach import planner as module
 from rookery.spark.attach.planner import Planner, Settings
 from tests.collect.plain import PlainTable
@@ -57,6 +59,8 @@ def request(table: PlainTable, *where: dict[str, Any], **more: Any) -> str:
         "columns": [1, 2, 3, 4],
         "where": where,
         "bytes": 1 << 30,
+        "costs": True,
+        "joins": True,
     }
     return json.dumps(asked | more)
 
@@ -212,6 +216,20 @@ def test_an_estimate_that_fails_costs_no_pruning(
     assert "no statistics: division by zero" in record.getMessage()
 
 
+def test_nothing_is_estimated_for_a_session_that_does_not_plan_by_costs(
+    table: PlainTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "select", None)
+    found = answer(table, equal(1, "bigint", 2 * ROWS), costs=False, joins=False)
+    assert found.keys() == {"skipped", "by", "rows"}
+    assert found["rows"] == ROWS
+
+
+def test_only_the_scans_of_a_join_are_pruned_at_run_time(table: PlainTable) -> None:
+    assert answer(table, costs=False)["runtime"] == [1]
+    assert "runtime" not in answer(table, costs=False, joins=False)
+
+
 def test_keys_of_a_join(table: PlainTable) -> None:
     keys = {"op": "IN", "of": [{"column": 1}], "type": "bigint", "values": [1, ROWS * 3]}
     found = answer(table, keys, runtime=True)
@@ -225,6 +243,21 @@ def test_parts_can_be_turned_off(table: PlainTable) -> None:
     assert "columns" not in answer(table, where, settings=Settings(statistics=False))
 
 
+def test_a_file_that_is_listed_twice(table: PlainTable) -> None:
+    """It is left out if both entries are."""
+    files = FileSet(
+        table.store,
+        None,
+        live_files(table.load(), table.snapshot(), None, decode_all=True),
+    )
+    files.files = pa.concat_tables([files.files, files.files.slice(0, 1)])
+    keep = np.zeros(FILES + 1, bool)
+    keep[FILES] = True
+    assert files.repeats_paths
+    found = module._skipped(files, table.snapshot(), keep)
+    assert found == {"skipped": files.files["path"].to_pylist()[1:FILES]}
+
+
 def test_a_table_without_a_state_is_not_known(tmp_path: Path) -> None:
     made = PlainTable(tmp_path, SCHEMA)
     made.append(rows(0))
@@ -235,15 +268,36 @@ def test_another_table_at_the_same_metadata_is_not_known(table: PlainTable) -> N
     assert answer(table, uuid="00000000-0000-0000-0000-000000000000") == {"unknown": True}
 
 
-def test_one_warning_a_session(table: PlainTable, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_warning_a_session_and_cause(table: PlainTable, caplog: pytest.LogCaptureFixture) -> None:
     planner = Planner(Settings())
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             assert json.loads(planner.apply(request(table, metadata="/nowhere/v1.json"))) == {"unknown": True}
-        planner.apply(request(table, missed="no answer within 5000 ms"))
-        planner.apply("no JSON")
+            planner.apply(request(table, missed="no answer within 5000 ms"))
+    metadata, missed = caplog.records
+    assert "the metadata of" in metadata.getMessage()
+    assert "no answer within 5000 ms" in missed.getMessage()
+
+
+def test_a_damaged_state_is_warned_of_once(table: PlainTable, caplog: pytest.LogCaptureFixture) -> None:
+    (state,) = Path(table.store.location).glob("state-*")
+    state.write_bytes(state.read_bytes()[:-100])
+    planner = Planner(Settings())
+    with caplog.at_level(logging.WARNING):
+        for number in range(3):
+            assert json.loads(planner.apply(request(table, equal(1, "bigint", number)))) == {"unknown": True}
     (record,) = caplog.records
-    assert "the metadata of" in record.getMessage()
+    assert "a state is skipped" in record.getMessage()
+
+
+def test_causes_that_are_always_different_are_not_all_warned_of(
+    table: PlainTable, caplog: pytest.LogCaptureFixture
+) -> None:
+    planner = Planner(Settings())
+    with caplog.at_level(logging.WARNING):
+        for number in range(30):
+            planner.apply(request(table, metadata=f"/nowhere/v{number}.json"))
+    assert len(caplog.records) == 10
 
 
 def test_the_same_question_is_answered_from_the_cache(

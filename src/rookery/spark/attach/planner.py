@@ -10,9 +10,9 @@ import base64
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Lock
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.estimate.rows import select
+from rookery.estimate.deleted import deleted_rows
+from rookery.estimate.known import KnownTable
+from rookery.estimate.rows import Selection, select
 from rookery.io.redaction import redact
-from rookery.model import And, Predicate, Snapshot, TableName, all_of, opaque_parts
-from rookery.model.cache import Cache
+from rookery.model import ALWAYS, And, Field, Predicate, Snapshot, TableName, all_of, opaque_parts
+from rookery.model.cache import Cache, nbytes_of
+from rookery.model.warned import Warned, warned_once
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import FileSet, described_file_set
 from rookery.sidecar import store_of
@@ -60,8 +63,7 @@ class Planner:
 
     settings: Settings
     cache: Cache = field(default_factory=Cache)
-    _warned: bool = False
-    _lock: Any = field(default_factory=Lock)
+    warned: Warned = field(default_factory=Warned)
 
     class Java:
         """The interface under which py4j shows the planner to the JVM."""
@@ -74,17 +76,16 @@ class Planner:
             request = json.loads(text)
             if "missed" in request:  # an error of an earlier query
                 self._warn(f"{_ALONE}: {request['missed']}")
-            return self._answer(request)
+            with warned_once(self.warned):
+                return self._answer(request)
         except Exception as error:  # noqa: BLE001  # an error here costs speed, never a query
             self._warn(f"{_ALONE}: {error}")
             return _UNKNOWN
 
     def _warn(self, reason: str) -> None:
-        """Log once as a warning, then for debugging only."""
-        with self._lock:
-            level = logging.DEBUG if self._warned else logging.WARNING
-            self._warned = True
-        log.log(level, "%s", redact(reason))
+        """Log each cause once as a warning, then for debugging only."""
+        cause = redact(reason)
+        log.log(self.warned.level(cause), "%s", cause)
 
     def _answer(self, request: Mapping[str, Any]) -> str:
         table = self._table(request)
@@ -127,26 +128,64 @@ class Planner:
         if request.get("runtime") or not (self.settings.statistics or self.settings.runtime):
             return answer
         columns = [fields[number] for number in request["columns"] if number in fields]
+        # Files that cannot match do not count for the estimates either, even if none is to be skipped.
+        matching = _Matching(replace(pruning, predicate=_understood(predicate)))
         try:
-            # Files that cannot match do not count for the estimates either, even if none is to be skipped.
-            selection = select(replace(pruning, predicate=_understood(predicate)))
             if self.settings.statistics:
-                answer |= {
-                    "rows": round(selection.possible_rows),
-                    "matching": matching_rows(selection),
-                    "columns": column_statistics(selection, columns),
-                }
-            # Of two sides that offer their keys, Spark prunes the left one. A scan of which conditions leave
-            # few rows is the side whose keys are to prune the other.
-            if self._prunes_at_run_time(request) and selection.selectivity >= _NARROW:
-                answer["runtime"] = list(runtime_columns(files, snapshot, columns))
+                answer |= matching.statistics(columns) if request["costs"] else {"rows": matching.live_rows()}
+            if self._prunes_at_run_time(request):
+                answer |= matching.keys(columns)
         except Exception as error:  # noqa: BLE001  # what is skipped is proved all the same
             self._warn(f"a scan has no statistics: {error}")
         return answer
 
     def _prunes_at_run_time(self, request: Mapping[str, Any]) -> bool:
-        wanted = self.settings.runtime and self.settings.pruning
+        wanted = self.settings.runtime and self.settings.pruning and request["joins"]
         return wanted and request["bytes"] >= self.settings.least_bytes
+
+
+class _Matching:
+    """The matching rows of a scan, which are estimated only if the answer depends on them."""
+
+    def __init__(self, pruning: Pruning) -> None:
+        self.pruning = pruning
+
+    @cached_property
+    def selection(self) -> Selection:
+        return select(self.pruning)
+
+    def statistics(self, columns: Sequence[Field]) -> dict[str, Any]:
+        """What Spark's optimizer uses if it plans by costs."""
+        return {
+            "rows": round(self.selection.possible_rows),
+            "matching": matching_rows(self.selection),
+            "columns": column_statistics(self.selection, columns),
+        }
+
+    def live_rows(self) -> int:
+        """The rows of the files that are left, without deleted ones: by them alone Spark estimates a size."""
+        files, keep = self.pruning.files, self.pruning.keep
+        assert files.state is not None
+        if not files.live.deletes:
+            return int(files.files["rows"].to_numpy()[keep].sum())
+
+        def count() -> NDArray[np.float64]:
+            table = KnownTable(replace(self.pruning, keep=np.ones(len(files), bool)))
+            return np.asarray(table.rows - deleted_rows(table).about)
+
+        key = ("live rows", files.store.path(files.state.name), self.pruning.snapshot.id)
+        return round(float(files.store.cache.get(key, count, nbytes_of)[keep].sum()))
+
+    def keys(self, columns: Sequence[Field]) -> dict[str, Any]:
+        """The columns by whose keys the scan may be pruned.
+
+        Of two sides that offer their keys, Spark prunes the left one. A scan of which conditions leave few
+        rows is the side whose keys are to prune the other.
+        """
+        offered = list(runtime_columns(self.pruning.files, self.pruning.snapshot, columns))
+        if not offered or self.pruning.predicate == ALWAYS or self.selection.selectivity >= _NARROW:
+            return {"runtime": offered}
+        return {}
 
 
 def _understood(predicate: Predicate) -> Predicate:
@@ -160,10 +199,11 @@ def _skipped(files: FileSet, snapshot: Snapshot, keep: NDArray[np.bool_]) -> dic
     if keep.all():
         return {}
     paths = files.files["path"]
-    skipped = paths.filter(pa.array(~keep))
-    if len(skipped) <= _MOST_LISTED:
-        kept_too = pc.is_in(skipped, value_set=paths.filter(pa.array(keep)).combine_chunks())
-        return {"skipped": skipped.filter(pc.invert(kept_too)).to_pylist()}
+    if files.repeats_paths:
+        kept_too = pc.is_in(paths, value_set=paths.filter(pa.array(keep)).combine_chunks())
+        keep = np.asarray(kept_too.to_numpy(zero_copy_only=False), bool)
+    if len(keep) - np.count_nonzero(keep) <= _MOST_LISTED:
+        return {"skipped": paths.filter(pa.array(~keep)).to_pylist()}
     bits = np.packbits(~keep, bitorder="little").tobytes()
     return {"numbering": _number(files, snapshot), "bits": base64.b64encode(bits).decode()}
 
@@ -176,7 +216,17 @@ def _number(files: FileSet, snapshot: Snapshot) -> str:
 
 def _key(request: Mapping[str, Any]) -> str:
     """What an answer depends on, besides the state."""
-    names = ("metadata", "snapshot", "current_schema", "columns", "where", "runtime", "bytes")
+    names = (
+        "metadata",
+        "snapshot",
+        "current_schema",
+        "columns",
+        "where",
+        "runtime",
+        "bytes",
+        "costs",
+        "joins",
+    )
     return _digest([request.get(name) for name in names])
 
 

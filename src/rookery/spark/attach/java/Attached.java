@@ -1,4 +1,5 @@
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.lang.ref.SoftReference;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicReference;
@@ -26,42 +27,47 @@ class Attached {
     threads.allowCoreThreadTimeOut(true); // each of them has a connection to Python of its own
   }
 
-  /** The paths of the files that an answer leaves out: listed, or by their numbers. */
-  Set skipped(Map answer, Map request) throws Exception {
-    Set paths = new HashSet(list(answer, "skipped"));
-    if (answer.containsKey("numbering")) {
-      List all = numbered((String) answer.get("numbering"), request);
-      byte[] bits = Base64.getDecoder().decode((String) answer.get("bits"));
-      Set kept = new HashSet();
-      for (int i = 0; i < all.size(); i++) {
-        boolean isSkipped = (bits[i >> 3] & (1 << (i & 7))) != 0;
-        (isSkipped ? paths : kept).add(all.get(i));
-      }
-      paths.removeAll(kept); // a file may be listed twice
+  /** The files that an answer leaves out: listed, or by their numbers. */
+  Skipped skipped(Map answer, Map request) throws Exception {
+    if (!answer.containsKey("numbering")) {
+      return new Skipped(new HashSet(list(answer, "skipped")), Collections.EMPTY_MAP, new byte[0]);
     }
-    return paths;
+    Map numbers = numbered((String) answer.get("numbering"), request);
+    return new Skipped(Collections.EMPTY_SET, numbers, Base64.getDecoder().decode((String) answer.get("bits")));
   }
 
-  synchronized List numbered(String number, Map request) throws Exception {
-    List all = (List) numberings.remove(number);
-    if (all == null) {
+  /** The numbers of paths, which are sent once. They are kept while there is memory for them. */
+  synchronized Map numbered(String number, Map request) throws Exception {
+    SoftReference kept = (SoftReference) numberings.remove(number);
+    Map numbers = kept == null ? null : (Map) kept.get();
+    if (numbers == null) {
       Map asked = new LinkedHashMap(request);
       asked.put("numbering", number);
-      all = (List) ask(asked);
-      if (all == null) {
-        return Collections.EMPTY_LIST;
+      Object sent = ask(asked);
+      if (!(sent instanceof List) || ((List) sent).isEmpty()) { // the state is gone by now
+        return Collections.EMPTY_MAP;
+      }
+      List all = (List) sent;
+      numbers = new HashMap(all.size() * 2);
+      for (int i = 0; i < all.size(); i++) {
+        numbers.put(all.get(i), Integer.valueOf(i));
       }
     }
-    long paths = all.size();
+    long paths = numbers.size();
     for (Iterator each = numberings.values().iterator(); each.hasNext(); ) {
-      paths += ((List) each.next()).size();
+      paths += sizeOf((SoftReference) each.next());
     }
     for (Iterator eldest = numberings.values().iterator(); paths > MOST_PATHS && eldest.hasNext(); ) {
-      paths -= ((List) eldest.next()).size();
+      paths -= sizeOf((SoftReference) eldest.next());
       eldest.remove();
     }
-    numberings.put(number, all);
-    return all;
+    numberings.put(number, new SoftReference(numbers));
+    return numbers;
+  }
+
+  static int sizeOf(SoftReference kept) {
+    Map numbers = (Map) kept.get();
+    return numbers == null ? 0 : numbers.size();
   }
 
   static List list(Map answer, String name) {
@@ -106,6 +112,28 @@ class Attached {
     } else if (!(error instanceof TimeoutException)) {
       unreported.set(String.valueOf(error));
     }
+  }
+}
+
+/** Paths that are left out; of those with numbers, the ones whose bits are set. */
+class Skipped {
+  final Set listed;
+  final Map numbers;
+  final byte[] bits;
+
+  Skipped(Set listed, Map numbers, byte[] bits) {
+    this.listed = listed;
+    this.numbers = numbers;
+    this.bits = bits;
+  }
+
+  boolean isEmpty() {
+    return listed.isEmpty() && numbers.isEmpty();
+  }
+
+  boolean has(String path) {
+    Integer number = (Integer) numbers.get(path);
+    return number == null ? listed.contains(path) : (bits[number.intValue() >> 3] & (1 << (number.intValue() & 7))) != 0;
   }
 }
 

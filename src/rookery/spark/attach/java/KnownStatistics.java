@@ -8,7 +8,6 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.colstats.ColumnStatistics;
 import org.apache.spark.sql.connector.read.colstats.Histogram;
 import org.apache.spark.sql.connector.read.colstats.HistogramBin;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
@@ -25,21 +24,20 @@ class KnownStatistics implements Statistics {
   final Map columns = new HashMap();
 
   KnownStatistics(Statistics original, PlannedScan planned) throws Exception {
-    boolean byCosts = SQLConf.get().cboEnabled() || SQLConf.get().planStatsEnabled();
-    Number counted = (Number) planned.answer.get(byCosts ? "matching" : "rows");
+    Number counted = (Number) planned.answer.get(planned.query.byCosts ? "matching" : "rows");
     long before = original.numRows().orElse(counted == null ? 0L : counted.longValue());
     rows = counted == null ? original.numRows() : OptionalLong.of(Math.min(before, counted.longValue()));
     size = before == 0 || counted == null
         ? original.sizeInBytes()
         : OptionalLong.of((long) Math.ceil(original.sizeInBytes().orElse(0L) * (double) rows.getAsLong() / before));
     Schema projection = (Schema) Reflect.call(planned.target, "projection");
-    Map known = (Map) planned.answer.get("columns");
+    Map known = planned.query.byCosts ? (Map) planned.answer.get("columns") : Collections.EMPTY_MAP;
     StructField[] fields = planned.target.readSchema().fields();
     for (int i = 0; i < fields.length; i++) {
       Types.NestedField field = projection.asStruct().field(fields[i].name());
       Map column = field == null ? null : (Map) known.get(String.valueOf(field.fieldId()));
       boolean mayBeNaN = fields[i].dataType() instanceof FractionalType && !(fields[i].dataType() instanceof DecimalType);
-      if (column != null && !(mayBeNaN && planned.hasNaN)) {
+      if (column != null && !(mayBeNaN && planned.query.hasNaN)) {
         columns.put(FieldReference.column(fields[i].name()), new KnownColumn(column, fields[i].dataType(), rows.orElse(0L)));
       }
     }

@@ -28,7 +28,7 @@ class PlannedScan {
   final Scan target;
   final SparkTable table;
   final Attached attached;
-  final boolean hasNaN;
+  final QueryTraits query;
   final Predicate[] pushed;
   final Schema schema;
   final Long snapshot;
@@ -44,17 +44,19 @@ class PlannedScan {
     this.target = target;
     this.table = handler.target;
     this.attached = handler.attached;
-    this.hasNaN = handler.hasNaN;
+    this.query = handler.query;
     this.pushed = pushed;
     this.schema = (Schema) Reflect.call(target, "schema");
     this.snapshot = (Long) Reflect.call(target, "snapshotId");
-    List tasks = tasks();
+    List tasks = tasks(); // which Spark needs as well
+    long started = System.nanoTime();
     this.files = tasks.size();
     long sum = 0;
     for (int i = 0; i < tasks.size(); i++) {
       sum += ((org.apache.iceberg.ScanTask) tasks.get(i)).sizeBytes();
     }
     this.bytes = sum;
+    this.nanoseconds = System.nanoTime() - started;
   }
 
   boolean isUseful() {
@@ -72,6 +74,8 @@ class PlannedScan {
     Map request = request();
     request.put("where", encoded(pushed));
     request.put("columns", columns());
+    request.put("costs", Boolean.valueOf(query.byCosts));
+    request.put("joins", Boolean.valueOf(query.hasJoin));
     long started = System.nanoTime();
     answer = (Map) attached.ask(request);
     if (isUseful()) {
@@ -141,15 +145,15 @@ class PlannedScan {
   }
 
   void removeTasks(Map found, Map request) throws Exception {
-    Set paths = attached.skipped(found, request);
-    if (paths.isEmpty()) {
+    Skipped paths = attached.skipped(found, request);
+    List tasks = tasks();
+    if (paths.isEmpty() || tasks.isEmpty()) {
       return;
     }
-    List tasks = tasks();
     List remaining = new ArrayList();
     for (int i = 0; i < tasks.size(); i++) {
       ContentScanTask task = (ContentScanTask) tasks.get(i);
-      if (paths.contains(task.file().location())) {
+      if (paths.has(task.file().location())) {
         bytesSkipped += task.sizeBytes();
       } else {
         remaining.add(task);

@@ -24,12 +24,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 class TableHandler extends Forwarding {
   final SparkTable target;
   final Attached attached;
-  final boolean hasNaN;
+  final QueryTraits query;
 
-  TableHandler(SparkTable target, Attached attached, boolean hasNaN) {
+  TableHandler(SparkTable target, Attached attached, QueryTraits query) {
     this.target = target;
     this.attached = attached;
-    this.hasNaN = hasNaN;
+    this.query = query;
   }
 
   public Object invoke(Object proxy, Method called, Object[] arguments) throws Throwable {
@@ -203,7 +203,7 @@ class ScanHandler extends Forwarding {
 
   Object statistics(Statistics original) {
     try {
-      return planned.answer.containsKey("columns") ? new KnownStatistics(original, planned) : original;
+      return planned.answer.containsKey("rows") ? new KnownStatistics(original, planned) : original;
     } catch (Throwable error) {
       planned.attached.failed(error);
       return original;

@@ -26,7 +26,19 @@ class Reflect {
     return proxy != null && Proxy.isProxyClass(proxy.getClass()) ? Proxy.getInvocationHandler(proxy) : null;
   }
 
+  static final Map METHODS = new ConcurrentHashMap(); // by class and name: none of them is overloaded
+
   static Method method(Class type, String name, Class[] arguments) throws NoSuchMethodException {
+    List key = Arrays.asList(new Object[] {type, name});
+    Method known = (Method) METHODS.get(key);
+    if (known == null) {
+      known = declared(type, name, arguments);
+      METHODS.put(key, known);
+    }
+    return known;
+  }
+
+  static Method declared(Class type, String name, Class[] arguments) throws NoSuchMethodException {
     for (Class each = type; each != null; each = each.getSuperclass()) {
       try {
         Method found = each.getDeclaredMethod(name, arguments);

@@ -4,12 +4,15 @@ import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
@@ -32,7 +35,7 @@ class ScanRule extends Rule {
       return plan;
     }
     try {
-      return plan.transformDown(new ReplaceTables(attached, plan.exists(new HasNaN())));
+      return plan.transformDown(new ReplaceTables(attached, new QueryTraits(plan)));
     } catch (Throwable error) {
       attached.failed(error);
       return plan;
@@ -42,6 +45,27 @@ class ScanRule extends Rule {
   boolean usesWap() {
     return session.conf().getOption("spark.wap.branch").isDefined()
         || session.conf().getOption("spark.wap.id").isDefined();
+  }
+}
+
+/** What is asked of a scan depends on the query. */
+class QueryTraits {
+  final boolean byCosts; // else Spark uses nothing but sizes
+  final boolean hasNaN;
+  final boolean hasJoin;
+
+  QueryTraits(TreeNode plan) {
+    byCosts = SQLConf.get().cboEnabled() || SQLConf.get().planStatsEnabled();
+    hasNaN = byCosts && plan.exists(new HasNaN());
+    hasJoin = plan.exists(new IsJoin());
+  }
+}
+
+/** Joins, and subqueries, of which Spark makes joins later. */
+class IsJoin extends AbstractFunction1 {
+  public Object apply(Object node) {
+    return Boolean.valueOf(
+        node instanceof Join || node instanceof Subquery || ((QueryPlan) node).subqueries().nonEmpty());
   }
 }
 
@@ -62,11 +86,11 @@ class HasNaN extends AbstractFunction1 {
 
 class ReplaceTables extends AbstractPartialFunction {
   final Attached attached;
-  final boolean hasNaN;
+  final QueryTraits query;
 
-  ReplaceTables(Attached attached, boolean hasNaN) {
+  ReplaceTables(Attached attached, QueryTraits query) {
     this.attached = attached;
-    this.hasNaN = hasNaN;
+    this.query = query;
   }
 
   public boolean isDefinedAt(Object node) {
@@ -83,7 +107,7 @@ class ReplaceTables extends AbstractPartialFunction {
     }
     DataSourceV2Relation relation = (DataSourceV2Relation) node;
     SparkTable table = (SparkTable) relation.table();
-    Object proxy = Reflect.proxied(table, new TableHandler(table, attached, hasNaN));
+    Object proxy = Reflect.proxied(table, new TableHandler(table, attached, query));
     DataSourceV2Relation replaced =
         relation.copy(
             (org.apache.spark.sql.connector.catalog.Table) proxy,
