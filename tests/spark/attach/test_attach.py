@@ -14,6 +14,7 @@ import pytest
 
 import rookery
 from rookery.api.lake import Lake
+from rookery.model.cache import Cache
 from rookery.prune.cascade import prune
 from rookery.spark.attach import attach, detach
 from rookery.spark.attach.planner import Settings
@@ -191,6 +192,28 @@ def test_many_files_are_skipped_by_their_numbers(
         query = attached.sql(f"SELECT id FROM {events} WHERE key = md5('{number}')")
         assert [row.id for row in query.collect()] == [number]
         assert files_read(query, events) == 1
+
+
+def test_numbers_are_not_those_of_another_order(
+    attached: SparkSession, lake: Lake, new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files with new deletes are in another place once the snapshot of the state has expired."""
+    monkeypatch.setattr("rookery.spark.attach.planner._MOST_LISTED", 2)
+    monkeypatch.setattr(Cache, "get", lambda self, key, load, size: load())  # as if there was no room
+    name = new_table("id bigint, key string", **{"write.distribution-mode": "none"})
+    attached.range(0, 60, 1, 6).selectExpr("id", "md5(cast(id AS string)) AS key").writeTo(name).append()
+    rookery.analyze(attached, name, lake=lake)
+    attached.sql(f"DELETE FROM {name} WHERE id = 5")
+    assert [row.id for row in attached.sql(f"SELECT id FROM {name} WHERE key = md5('7')").collect()] == [7]
+    attached.sql(
+        f"CALL lake.system.expire_snapshots(table => '{name.removeprefix('lake.')}', retain_last => 1, "
+        "older_than => timestamp '2100-01-01 00:00:00')"
+    )
+    attached.sql(f"REFRESH TABLE {name}")
+    for number in (7, 15, 25, 35, 45, 55):
+        query = attached.sql(f"SELECT id FROM {name} WHERE key = md5('{number}')")
+        assert [row.id for row in query.collect()] == [number]
+        assert files_read(query, name) <= 2  # the file with new deletes is not described
 
 
 def test_more_keys_than_are_looked_for_prune_by_their_range(
