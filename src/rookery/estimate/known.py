@@ -17,6 +17,7 @@ from rookery.estimate.distribution import Distribution, from_quantiles, from_val
 from rookery.estimate.frequencies import Frequencies, frequencies_of
 from rookery.model import Estimate, Field, RookeryError
 from rookery.model.cache import nbytes_of
+from rookery.model.once import warn
 from rookery.model.type_names import base_type
 from rookery.prune.bounds import Bounds
 from rookery.prune.cascade import Pruning
@@ -54,8 +55,8 @@ class KnownTable:
         try:
             return self.files.store.sketched_state(state.name)
         except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
-            log.warning("the sketches of a state are not used: %s", error)
             self.notes.append(f"the sketches of a state are not used: {error}")
+            warn(log, self.notes[-1])
             return None
 
     @cached_property

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rookery.indexes import KINDS
 from rookery.indexes.view import SegmentRows
 from rookery.model import ALWAYS, NEVER, Predicate, Snapshot, opaque_parts
+from rookery.model.once import warn
 from rookery.prune import by_bounds, by_manifest, by_partition, by_theta
 from rookery.prune.fileset import FileSet
 from rookery.tables import Table
@@ -121,7 +122,7 @@ def _judged(pruning: Pruning, name: str, stage: Stage) -> tuple[NDArray[np.bool_
     try:
         may_match, note = stage(pruning)
     except Exception as error:  # noqa: BLE001  # an error here costs speed, never a row
-        log.warning("the stage '%s' could not be used: %s", name, error)
+        warn(log, f"the stage '{name}' could not be used: {error}")
         return everything, f"could not be used: {error}"
     if not note and may_match.all() and (parts := list(opaque_parts(pruning.predicate))):
         note = f"not understood: {parts[0].text} ({parts[0].reason})"

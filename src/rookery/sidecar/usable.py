@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from rookery.model import UNUSABLE_FILE, MissingFileError, RookeryError, Snapshot, StorageError
 from rookery.model.cache import nbytes_of
+from rookery.model.once import warn
 from rookery.sidecar.state import State
 from rookery.sidecar.store import Store
 from rookery.tables import Table
@@ -45,7 +46,7 @@ def from_best_cached_state(
     try:
         listed = _listing(table, store)
     except StorageError as error:
-        log.warning("indexes are not used: %s", error)
+        warn(log, f"indexes are not used: {error}")
         notes.append(f"indexes are not used: {error}")
         return None
     readers = _cached(table, store, _preferred(table, snapshot), listed)
@@ -67,7 +68,7 @@ def _first_usable(
         except (RookeryError, pa.ArrowException, KeyError, ValueError) as error:
             if notes is None and isinstance(error, RookeryError) and not isinstance(error, UNUSABLE_FILE):
                 raise
-            log.warning("a state is skipped, the next analyze replaces it: %s", error)
+            warn(log, f"a state is skipped, the next analyze replaces it: {error}")
             if notes is not None:
                 notes.append(f"a state is skipped: {error}")
     return None

@@ -24,6 +24,7 @@ from rookery.estimate.rows import select
 from rookery.io.redaction import redact
 from rookery.model import And, Predicate, Snapshot, TableName, all_of, opaque_parts
 from rookery.model.cache import Cache
+from rookery.model.once import warned_once
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import FileSet, described_file_set
 from rookery.sidecar import store_of
@@ -61,6 +62,7 @@ class Planner:
     settings: Settings
     cache: Cache = field(default_factory=Cache)
     _warned: bool = False
+    _given: set[str] = field(default_factory=set)  # warnings of what is damaged
     _lock: Any = field(default_factory=Lock)
 
     class Java:
@@ -74,7 +76,8 @@ class Planner:
             request = json.loads(text)
             if "missed" in request:  # an error of an earlier query
                 self._warn(f"{_ALONE}: {request['missed']}")
-            return self._answer(request)
+            with warned_once(self._given):
+                return self._answer(request)
         except Exception as error:  # noqa: BLE001  # an error here costs speed, never a query
             self._warn(f"{_ALONE}: {error}")
             return _UNKNOWN
