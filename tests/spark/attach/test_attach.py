@@ -176,6 +176,23 @@ def test_columns_that_spark_cannot_estimate_have_no_statistics(spark: SparkSessi
         assert query.collect()[0][0] == FILES * ROWS
 
 
+@pytest.mark.parametrize(
+    "where", ["b", "NOT b", "b = true", "b <> true", "b >= true", "b <=> false", "b IN (true)"]
+)
+def test_conditions_on_booleans_are_estimated(
+    spark: SparkSession, lake: Lake, new_table: NewTable, caplog: pytest.LogCaptureFixture, where: str
+) -> None:
+    name = new_table("id bigint, b boolean")
+    spark.range(0, 40, 1, 2).selectExpr("id", "id % 4 < 2 AS b").writeTo(name).append()
+    rookery.analyze(spark, name, lake=lake)
+    with attach(spark, cbo=True), caplog.at_level(logging.WARNING):
+        for _ in range(2):  # the second reports what the first has failed at
+            query = spark.sql(f"SELECT * FROM {name} WHERE {where}")
+            assert query.count() == 20
+            assert estimated(query) == 20
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("where", ["amount < double('NaN')", "amount >= double('NaN') OR n = 5"])
 def test_a_comparison_with_nan_is_estimated(spark: SparkSession, events: str, where: str) -> None:
     """Spark fails to estimate a share of a range up to NaN."""
