@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -63,6 +65,12 @@ class FileSet:
     def fresh(self) -> int:
         """How many files no segment describes."""
         return int(self._fresh.num_rows)
+
+    @cached_property
+    def order(self) -> str:
+        """A digest of the paths of the files in their order, which changes when they are listed anew."""
+        paths = json.dumps(self.files["path"].to_pylist())
+        return hashlib.blake2b(paths.encode(), digest_size=16).hexdigest()
 
     def _number(self, live: Live) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Sort the state's live rows by segment and ordinal; a file's first segment is its home."""

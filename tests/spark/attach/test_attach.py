@@ -14,6 +14,7 @@ import pytest
 
 import rookery
 from rookery.api.lake import Lake
+from rookery.model.cache import Cache
 from rookery.prune.cascade import prune
 from rookery.spark.attach import attach, detach
 from rookery.spark.attach.planner import Settings
@@ -182,6 +183,23 @@ def test_columns_that_spark_cannot_estimate_have_no_statistics(spark: SparkSessi
         assert query.collect()[0][0] == FILES * ROWS
 
 
+@pytest.mark.parametrize(
+    "where", ["b", "NOT b", "b = true", "b <> true", "b >= true", "b <=> false", "b IN (true)"]
+)
+def test_conditions_on_booleans_are_estimated(
+    spark: SparkSession, lake: Lake, new_table: NewTable, caplog: pytest.LogCaptureFixture, where: str
+) -> None:
+    name = new_table("id bigint, b boolean")
+    spark.range(0, 40, 1, 2).selectExpr("id", "id % 4 < 2 AS b").writeTo(name).append()
+    rookery.analyze(spark, name, lake=lake)
+    with attach(spark, cbo=True), caplog.at_level(logging.WARNING):
+        for _ in range(2):  # the second reports what the first has failed at
+            query = spark.sql(f"SELECT * FROM {name} WHERE {where}")
+            assert query.count() == 20
+            assert estimated(query) == 20
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("where", ["amount < double('NaN')", "amount >= double('NaN') OR n = 5"])
 def test_a_comparison_with_nan_is_estimated(spark: SparkSession, events: str, where: str) -> None:
     """Spark fails to estimate a share of a range up to NaN."""
@@ -198,6 +216,28 @@ def test_many_files_are_skipped_by_their_numbers(
         query = attached.sql(f"SELECT id FROM {events} WHERE key = md5('{number}')")
         assert [row.id for row in query.collect()] == [number]
         assert files_read(query, events) == 1
+
+
+def test_numbers_are_not_those_of_another_order(
+    attached: SparkSession, lake: Lake, new_table: NewTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files with new deletes are in another place once the snapshot of the state has expired."""
+    monkeypatch.setattr("rookery.spark.attach.planner._MOST_LISTED", 2)
+    monkeypatch.setattr(Cache, "get", lambda self, key, load, size: load())  # as if there was no room
+    name = new_table("id bigint, key string", **{"write.distribution-mode": "none"})
+    attached.range(0, 60, 1, 6).selectExpr("id", "md5(cast(id AS string)) AS key").writeTo(name).append()
+    rookery.analyze(attached, name, lake=lake)
+    attached.sql(f"DELETE FROM {name} WHERE id = 5")
+    assert [row.id for row in attached.sql(f"SELECT id FROM {name} WHERE key = md5('7')").collect()] == [7]
+    attached.sql(
+        f"CALL lake.system.expire_snapshots(table => '{name.removeprefix('lake.')}', retain_last => 1, "
+        "older_than => timestamp '2100-01-01 00:00:00')"
+    )
+    attached.sql(f"REFRESH TABLE {name}")
+    for number in (7, 15, 25, 35, 45, 55):
+        query = attached.sql(f"SELECT id FROM {name} WHERE key = md5('{number}')")
+        assert [row.id for row in query.collect()] == [number]
+        assert files_read(query, name) <= 2  # the file with new deletes is not described
 
 
 def test_more_keys_than_are_looked_for_prune_by_their_range(

@@ -300,6 +300,23 @@ def test_causes_that_are_always_different_are_not_all_warned_of(
     assert len(caplog.records) == 10
 
 
+def test_damage_is_warned_of_once_a_session(table: PlainTable, caplog: pytest.LogCaptureFixture) -> None:
+    for name in table.store.names("segment-", ".puffin"):
+        path = Path(table.store.path(name))
+        data = bytearray(path.read_bytes())
+        data[len(data) // 8 : len(data) // 2] = bytes(len(data) // 2 - len(data) // 8)
+        path.write_bytes(data)
+    planner = Planner(Settings())
+    with caplog.at_level(logging.WARNING):
+        for number in range(4):
+            planner.apply(request(table, equal(2, "int", number)))
+        seen = [record.getMessage() for record in caplog.records]
+        assert seen
+        assert len(seen) == len(set(seen))
+        Planner(Settings()).apply(request(table, equal(2, "int", 5)))
+    assert len(caplog.records) > len(seen)  # another session says so too
+
+
 def test_the_same_question_is_answered_from_the_cache(
     table: PlainTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

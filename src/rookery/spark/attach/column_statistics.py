@@ -53,8 +53,13 @@ def column_statistics(selection: Selection, fields: Sequence[Field]) -> dict[str
 
 
 def _plain(field: Field, key: Key) -> Any:
-    """A value as the JVM reads it: of decimals, the text."""
-    return str(decimal_of(key, scale_of(field.type))) if base_type(field.type) == "decimal" else key
+    """A value as the JVM reads it: a decimal as text, and a boolean also where a condition has a number."""
+    match base_type(field.type):
+        case "decimal":
+            return str(decimal_of(key, scale_of(field.type)))
+        case "boolean":
+            return bool(key)
+    return key
 
 
 def _column(selection: Selection, field: Field) -> dict[str, Any] | None:

@@ -97,7 +97,7 @@ class Planner:
         if files is None or files.state is None:
             return _UNKNOWN
         if "numbering" in request:
-            is_same = request["numbering"] == _number(files, snapshot)
+            is_same = request["numbering"] == files.order
             return json.dumps(files.files["path"].to_pylist() if is_same else [])
         key = ("answer", self.settings, files.state.name, store.location, _key(request))
 
@@ -124,7 +124,7 @@ class Planner:
         predicate = predicate_of(request["where"], fields)
         pruning = prune(table, snapshot, files, predicate)
         if self.settings.pruning:
-            answer |= _skipped(files, snapshot, pruning.keep) | {"by": _stages(pruning)}
+            answer |= _skipped(files, pruning.keep) | {"by": _stages(pruning)}
         if request.get("runtime") or not (self.settings.statistics or self.settings.runtime):
             return answer
         columns = [fields[number] for number in request["columns"] if number in fields]
@@ -194,7 +194,7 @@ def _understood(predicate: Predicate) -> Predicate:
     return all_of(*(part for part in parts if not any(opaque_parts(part))))
 
 
-def _skipped(files: FileSet, snapshot: Snapshot, keep: NDArray[np.bool_]) -> dict[str, Any]:
+def _skipped(files: FileSet, keep: NDArray[np.bool_]) -> dict[str, Any]:
     """Name the files that are left out: those all of whose entries are, should one be listed twice."""
     if keep.all():
         return {}
@@ -205,13 +205,7 @@ def _skipped(files: FileSet, snapshot: Snapshot, keep: NDArray[np.bool_]) -> dic
     if len(keep) - np.count_nonzero(keep) <= _MOST_LISTED:
         return {"skipped": paths.filter(pa.array(~keep)).to_pylist()}
     bits = np.packbits(~keep, bitorder="little").tobytes()
-    return {"numbering": _number(files, snapshot), "bits": base64.b64encode(bits).decode()}
-
-
-def _number(files: FileSet, snapshot: Snapshot) -> str:
-    """Identify the order of the files, which a state and a snapshot determine."""
-    assert files.state is not None
-    return _digest([files.store.location, files.state.name, snapshot.id, len(files)])
+    return {"numbering": files.order, "bits": base64.b64encode(bits).decode()}
 
 
 def _key(request: Mapping[str, Any]) -> str:
