@@ -38,6 +38,15 @@ def test_rows_of_a_filter(spark: SparkSession, events: str) -> None:
     assert (filtered.alone_error, filtered.attached_error) == (80, 1)
     (scan,) = nodes(report, "BatchScan")
     assert (scan.depth, scan.rows) == (1, FILES * ROWS)
+    assert str(report).splitlines()[2].split()[-1] == "–"  # its estimate is that of the filter
+    assert "rows that match the conditions" in str(report)
+
+
+def test_rows_below_a_sort_are_counted_once(spark: SparkSession, events: str) -> None:
+    report = plan_estimates(f"SELECT * FROM {events} WHERE n = 5 ORDER BY id", spark=spark, actual=True)
+    (filtered,) = nodes(report, "Filter")
+    (scan,) = nodes(report, "BatchScan")
+    assert (filtered.rows, scan.rows) == (80, FILES * ROWS)
 
 
 def test_joins_and_aggregates(spark: SparkSession, events: str) -> None:

@@ -74,6 +74,26 @@ def test_wrong_usage(rookery: Rookery, words: list[str], said: str) -> None:
     assert said in _error(rookery(*words))
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["nosuch"], "`rookery --help` lists the commands"),
+        (["puffin", "nosuch"], "`rookery puffin --help` lists the commands"),
+        (["puffin", "inspect", "f", "--nosuch"], "`rookery puffin inspect --help` lists the options"),
+        (["discover", "--kind", "nosuch"], "`rookery discover --help` lists the options"),
+    ],
+)
+def test_hints_of_wrong_usage(rookery: Rookery, words: list[str], hint: str) -> None:
+    _, _, err = rookery(*words)
+    assert err.splitlines()[1] == f"hint: {hint}"
+    assert "Value error" not in err
+
+
+@pytest.mark.parametrize("words", [["--time-zone", "+02:00"], ["--snapshot", "1"], ["--group-by", "a"]])
+def test_options_of_a_table_are_not_those_of_a_query(rookery: Rookery, words: list[str]) -> None:
+    assert "--sql takes a whole query" in _error(rookery("estimate", "--sql", "SELECT 1", *words))
+
+
 @pytest.mark.parametrize("words", [[], ["puffin"]])
 def test_no_command_shows_the_help(rookery: Rookery, words: list[str]) -> None:
     code, out, err = rookery(*words)

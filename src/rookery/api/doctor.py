@@ -16,7 +16,17 @@ from rookery.api.lake import Lake
 from rookery.io import STORE_HINT, shown
 from rookery.io.file_io import file_io
 from rookery.io.redaction import redact
-from rookery.model import CatalogError, Check, Outcome, Report, RookeryError, Sheet, UsageError, findings
+from rookery.model import (
+    CatalogError,
+    Check,
+    Outcome,
+    Report,
+    RookeryError,
+    Sheet,
+    UsageError,
+    counted,
+    findings,
+)
 from rookery.model.check import check_sheet
 from rookery.spark import find_java, hidden_stores, spark_catalog
 from rookery.tables import configured, resolve
@@ -118,7 +128,7 @@ def _catalog(lake: Lake) -> Check:
         "catalog",
         _RULES["catalog"],
         Outcome.OK,
-        f"'{lake.name}' ({lake.config.type}), {count} namespaces",
+        f"'{lake.name}' ({lake.config.type}), {counted(count, 'namespace')}",
     )
 
 

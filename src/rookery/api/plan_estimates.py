@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 # Adaptive execution replaces nodes of a plan by others while it runs.
 _SETTINGS = {"spark.sql.adaptive.enabled": "false"}
 _NODE_WIDTH = 60
+_SCAN = "BatchScan"
+_NOTE = "estimated rows by Spark's cost-based optimizer, without Rookery and with it attached"
+_SCANS = "for a scan, attached is the number of rows that match the conditions of the filter above it"
 _COLUMN_ID = re.compile(r"#\d+L?")
 
 
@@ -59,9 +62,21 @@ class PlanEstimates(Report):
         """The plan as a tree."""
         ran = any(node.rows is not None for node in self.nodes)
         header = ("node", "alone", "attached", *(("rows", "q-error alone", "attached") if ran else ()))
-        rows = tuple(node.cells[: len(header)] for node in self.nodes)
-        notes = ("estimated rows by Spark's cost-based optimizer, without Rookery and with it attached",)
-        return [Sheet("", header, rows, notes, frozenset(range(1, len(header))))]
+        rows = tuple(cells[: len(header)] for cells in self._cells())
+        notes = [_NOTE, *([_SCANS] if any(map(_is_scan, self.nodes)) else [])]
+        return [Sheet("", header, rows, tuple(notes), frozenset(range(1, len(header))))]
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        """The lines of the nodes; a scan under a filter is estimated as the filter, so it has no error."""
+        above: PlanNode | None = None
+        for node in self.nodes:
+            is_filtered = above is not None and above.name == "Filter" and node.depth == above.depth + 1
+            yield (*node.cells[:-1], "–") if is_filtered and _is_scan(node) else node.cells
+            above = node
+
+
+def _is_scan(node: PlanNode) -> bool:
+    return node.name.startswith(_SCAN)
 
 
 def q_error(estimated: float | None, counted: float | None) -> float | None:
@@ -117,4 +132,4 @@ def _node(entry: Mapping[str, Any]) -> PlanNode:
 
 def _text(name: str, text: str) -> str:
     """A scan by its table, other nodes by what they do, without the ids of columns."""
-    return name if name.startswith("BatchScan") else _COLUMN_ID.sub("", text)
+    return name if name.startswith(_SCAN) else _COLUMN_ID.sub("", text)

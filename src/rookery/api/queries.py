@@ -65,7 +65,7 @@ class QueriesReport(Report):
 
 
 def _sheet(query: Query) -> Sheet:
-    header = ("table", "files", "bytes", "estimated rows", "rows", "ms", "skipped by")
+    header = ("table", "files", "bytes", "estimated rows", "rows", "planning ms", "skipped by")
     rows = tuple(
         (
             each.table,
@@ -91,6 +91,8 @@ def queries(spark: SparkSession, last: int = 20) -> QueriesReport:
     """
     from rookery.spark.attach.session import attached_queries  # pyspark is an extra
 
+    if last < 1:
+        raise UsageError(f"last={last} is not a number of queries", hint="use a number from 1")
     found = attached_queries(spark)
     if found is None:
         raise UsageError("the session is not attached", hint="call rookery.attach(spark) first")

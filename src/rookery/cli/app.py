@@ -156,11 +156,13 @@ def _run(words: list[str]) -> int:
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "rookery"
+        what = "commands" if context is None or isinstance(context.command, TyperGroup) else "options"
         if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help is shown
             with suppress(OSError):
                 sys.stderr.write(error.format_message() + "\n")
             return BAD_INPUT
-        return _fail(error.format_message(), f"`{command} --help` lists the commands")
+        message = error.format_message().replace("Value error, ", "", 1)  # it is Pydantic's
+        return _fail(message, f"`{command} --help` lists the {what}")
     except RookeryError as error:
         check_interrupted(error)
         _trace(words)

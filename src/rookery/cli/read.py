@@ -109,7 +109,7 @@ def estimate(
     """
     settings = settings_of(context)
     if sql is not None:
-        if table is not None or group_by is not None or snapshot is not None:
+        if table is not None or group_by is not None or snapshot is not None or time_zone != "UTC":
             raise UsageError("--sql takes a whole query", hint="leave out the table and the other options")
         from rookery.api.plan_estimates import plan_estimates
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -60,11 +62,35 @@ def test_joins_and_subqueries(attached: SparkSession, events: str) -> None:
     assert any("(join keys)" in each.skipped_by for each in query.tables)
 
 
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_sort_runs_what_is_below_it_twice(attached: SparkSession, events: str, adaptive: str) -> None:
+    """It samples its input first, and Spark counts those rows too."""
+    before = attached.conf.get("spark.sql.adaptive.enabled")
+    attached.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        attached.sql(f"SELECT * FROM {events} WHERE id >= 100 ORDER BY key").collect()
+        attached.sql(f"SELECT key, count(*) FROM {events} WHERE id < 50 GROUP BY key ORDER BY key").collect()
+    finally:
+        attached.conf.set("spark.sql.adaptive.enabled", before)
+    grouped, sort = rookery.queries(attached, last=2).queries
+    assert (sort.rows, sort.tables[0].rows) == (700, 700)
+    assert (grouped.rows, grouped.tables[0].rows) == (50, 50)
+
+
+@pytest.mark.parametrize(
+    "end", ["LIMIT 5", "ORDER BY key LIMIT 5", "LIMIT 5 OFFSET 2", "LIMIT 795 OFFSET 795"]
+)
+def test_rows_up_to_a_limit(attached: SparkSession, events: str, end: str) -> None:
+    rows = attached.sql(f"SELECT * FROM {events} {end}").collect()
+    assert rookery.queries(attached, last=1).queries[0].rows == len(rows)
+
+
 def test_a_query_that_fails_is_listed(attached: SparkSession, events: str) -> None:
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         attached.sql(f"SELECT 1 / (id - 5) FROM {events} WHERE id = 5").collect()
     (query,) = rookery.queries(attached, last=1).queries
     assert query.error is not None
+    assert query.rows is None
     assert "failed" in str(rookery.queries(attached, last=1))
 
 
@@ -92,6 +118,40 @@ def test_metrics_of_the_scan(attached: SparkSession, events: str) -> None:
 def test_a_session_that_is_not_attached(spark: SparkSession) -> None:
     with pytest.raises(UsageError, match="not attached"):
         rookery.queries(spark)
+
+
+@pytest.mark.parametrize("last", [0, -1])
+def test_how_many_queries_is_a_positive_number(spark: SparkSession, last: int) -> None:
+    with pytest.raises(UsageError, match="not a number of queries"):
+        rookery.queries(spark, last=last)
+
+
+@pytest.mark.parametrize("call", [rookery.attach, rookery.queries])
+def test_what_is_no_session(call: Callable[[Any], object]) -> None:
+    with pytest.raises(UsageError, match="a str is not a Spark session"):
+        call("spark")
+
+
+def test_a_session_of_spark_connect() -> None:
+    remote: Any = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    for call in (rookery.attach, rookery.queries):
+        with pytest.raises(UsageError, match="Spark Connect session cannot be attached"):
+            call(remote)
+
+
+@pytest.mark.parametrize("call", ["attach(1)", "detach(1)", "queries(1)"])
+def test_without_pyspark(call: str) -> None:
+    program = f"""
+import sys
+sys.modules["pyspark"] = None
+import rookery
+try:
+    rookery.{call}
+except rookery.RookeryError as error:
+    print(error.message, "|", error.hint)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "is not installed | pip install 'rookery[spark]'" in done.stdout
 
 
 def test_sessions_of_rookery_are_attached(spark: SparkSession, lake: Lake) -> None:

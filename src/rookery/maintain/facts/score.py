@@ -8,7 +8,7 @@ from rookery.maintain.facts.engine_visibility import EngineVisibility
 from rookery.maintain.facts.layout import Layout
 from rookery.maintain.facts.staleness import Freshness, Staleness
 from rookery.maintain.policies.policy import Policy
-from rookery.model import percent
+from rookery.model import counted, percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _deletes(layout: Layout, policy: Policy) -> Part:
 def _manifests(layout: Layout, policy: Policy) -> Part:
     most = max(policy.manifests.most_small, 1)
     value = min(1.0, most / layout.small_manifests) if layout.small_manifests else 1.0
-    return Part("manifests", value, 0.05, f"{layout.small_manifests:,} small manifests")
+    return Part("manifests", value, 0.05, counted(layout.small_manifests, "small manifest"))
 
 
 def _order(layout: Layout, policy: Policy) -> Part:

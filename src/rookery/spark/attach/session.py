@@ -67,12 +67,7 @@ def attach(
     join reordering until the session is detached. Scans of fewer bytes than *least_bytes* are not pruned at
     run time.
     """
-    if not has_jvm(spark):
-        raise UsageError(
-            "a Spark Connect session cannot be attached: its plans are made on the server",
-            hint="attach in the server's process, or use rookery.table(...).scan(spark, ...)",
-        )
-    check_session(spark)
+    _check(spark)
     _detach(spark)
     _DETACHED.discard(_identity(spark))
     chosen = Settings(statistics, pruning, runtime, least_bytes)
@@ -129,7 +124,7 @@ def _detach(spark: SparkSession) -> None:
 
 def attached_queries(spark: SparkSession) -> list[dict[str, Any]] | None:
     """Return the last queries of a session, oldest first; None if it is not attached."""
-    check_session(spark)
+    _check(spark)
     text = _call(spark, "queries", spark._jsparkSession)
     return None if text is None else list(json.loads(text))
 
@@ -146,6 +141,18 @@ def plan_nodes(spark: SparkSession, text: str, *, run: bool) -> list[dict[str, A
     if nodes is None:
         raise UsageError("the statement is not a query", hint="give a SELECT; nothing was run")
     return list(json.loads(nodes))
+
+
+def _check(spark: SparkSession) -> None:
+    """Refuse what cannot be attached."""
+    if not has_jvm(spark):
+        if type(spark).__module__.startswith("pyspark.sql.connect"):
+            raise UsageError(
+                "a Spark Connect session cannot be attached: its plans are made on the server",
+                hint="attach in the server's process, or use rookery.table(...).scan(spark, ...)",
+            )
+        raise UsageError(f"a {type(spark).__name__} is not a Spark session", hint="pass a SparkSession")
+    check_session(spark)
 
 
 def _identity(spark: SparkSession) -> str:

@@ -1,21 +1,28 @@
 import java.util.*;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.execution.BaseSubqueryExec;
+import org.apache.spark.sql.execution.CollectLimitExec;
 import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.InputAdapter;
+import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.ReusedSubqueryExec;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.TakeOrderedAndProjectExec;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.exchange.Exchange;
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.util.AccumulatorV2;
 import org.apache.spark.sql.util.QueryExecutionListener;
 import scala.Option;
@@ -39,7 +46,7 @@ class QueryLog implements QueryExecutionListener {
     SparkSession.setActiveSession(query.sparkSession()); // whose settings the estimates depend on
     try {
       List scans = new ArrayList();
-      addScans(query.executedPlan(), null, scans);
+      addScans(query.executedPlan(), null, 1.0, scans);
       if (scans.isEmpty()) {
         return;
       }
@@ -53,7 +60,7 @@ class QueryLog implements QueryExecutionListener {
       entry.put("at", Long.valueOf(System.currentTimeMillis()));
       entry.put("scans", scans);
       entry.put("estimated", Plans.rows(query.optimizedPlan()));
-      entry.put("rows", Plans.counted(query.executedPlan()));
+      entry.put("rows", error == null ? Plans.counted(query.executedPlan(), 1.0) : null);
       synchronized (last) {
         last.addLast(entry);
         if (last.size() > MOST) {
@@ -75,7 +82,7 @@ class QueryLog implements QueryExecutionListener {
     }
   }
 
-  static void addScans(SparkPlan plan, SparkPlan filter, List scans) {
+  static void addScans(SparkPlan plan, SparkPlan filter, double runs, List scans) {
     if (plan instanceof BatchScanExec) {
       Scan scan = ((BatchScanExec) plan).scan();
       Object handler = Reflect.handlerOf(scan);
@@ -83,15 +90,17 @@ class QueryLog implements QueryExecutionListener {
         Map entry = ((ScanHandler) handler).planned.summary();
         SparkPlan counting = filter == null ? plan : filter;
         entry.put("estimated", Plans.estimated(counting, plan));
-        entry.put("rows", Plans.metric(counting));
+        entry.put("rows", Plans.rows(counting, runs));
         scans.add(entry);
       }
     }
     boolean isBetween =
         plan instanceof ColumnarToRowExec || plan instanceof InputAdapter || plan instanceof WholeStageCodegenExec;
     List inner = Plans.inner(plan);
+    double runsBelow = Plans.runsBelow(plan, runs);
     for (int i = 0; i < inner.size(); i++) {
-      addScans((SparkPlan) inner.get(i), plan instanceof FilterExec ? plan : isBetween ? filter : null, scans);
+      SparkPlan above = plan instanceof FilterExec ? plan : isBetween ? filter : null;
+      addScans((SparkPlan) inner.get(i), above, runsBelow, scans);
     }
   }
 }
@@ -116,17 +125,70 @@ class Plans {
     return inner;
   }
 
-  /** The rows that a node has counted, as far as Spark counts them. */
-  static Long metric(SparkPlan plan) {
-    Option metric = plan.metrics().get("numOutputRows");
+  /** A metric of a node; null if it has none of that name. */
+  static Long metric(SparkPlan plan, String name) {
+    Option metric = plan.metrics().get(name);
     return metric.isDefined() ? (Long) ((AccumulatorV2) metric.get()).value() : null;
   }
 
-  /** The rows of the first node that counts them, and has no siblings. */
-  static Long counted(SparkPlan plan) {
-    Long rows = metric(plan);
+  /** The rows that a node has counted, as far as Spark counts them. */
+  static Long metric(SparkPlan plan) {
+    return metric(plan, "numOutputRows");
+  }
+
+  /** The rows of a node that was run so many times. */
+  static Long rows(SparkPlan plan, double runs) {
+    Long counted = metric(plan);
+    return counted == null ? null : Long.valueOf(Math.round(counted.longValue() / runs));
+  }
+
+  /**
+   * How many times the nodes below one were run. A sort first reads its input to find the ranges of its partitions,
+   * and large partitions of it once more; what is below another exchange is read from that.
+   */
+  static double runsBelow(SparkPlan plan, double runs) {
+    if (plan instanceof ShuffleExchangeExec) {
+      Object ranges = ((ShuffleExchangeExec) plan).outputPartitioning();
+      if (ranges instanceof RangePartitioning && ((RangePartitioning) ranges).numPartitions() > 1) {
+        Long written = metric(plan, "shuffleRecordsWritten");
+        Long counted = countedBefore((ShuffleExchangeExec) plan);
+        boolean isKnown = written != null && counted != null && written.longValue() > 0;
+        return isKnown ? Math.max(1.0, counted.doubleValue() / written.longValue()) : 2.0;
+      }
+    }
+    return plan instanceof Exchange || plan instanceof BaseSubqueryExec ? 1.0 : runs;
+  }
+
+  /** The rows that are counted below an exchange before anything changes their number. */
+  static Long countedBefore(ShuffleExchangeExec exchange) {
+    SparkPlan plan = exchange.child();
+    while (plan instanceof ProjectExec || plan instanceof WholeStageCodegenExec || plan instanceof InputAdapter) {
+      plan = (SparkPlan) plan.children().head();
+    }
+    return metric(plan);
+  }
+
+  /** The rows of the first node that counts them, and has no siblings, as far as a limit passes them on. */
+  static Long counted(SparkPlan plan, double runs) {
+    Long rows = rows(plan, runs);
     List inner = inner(plan);
-    return rows != null || inner.size() != 1 ? rows : counted((SparkPlan) inner.get(0));
+    if (rows != null || inner.size() != 1) {
+      return rows;
+    }
+    rows = counted((SparkPlan) inner.get(0), runsBelow(plan, runs));
+    if (rows != null && plan instanceof CollectLimitExec) {
+      return limited(rows, ((CollectLimitExec) plan).limit(), ((CollectLimitExec) plan).offset());
+    }
+    if (rows != null && plan instanceof TakeOrderedAndProjectExec) {
+      return limited(rows, ((TakeOrderedAndProjectExec) plan).limit(), ((TakeOrderedAndProjectExec) plan).offset());
+    }
+    return rows;
+  }
+
+  /** The rows between an offset and a limit, which includes the offset and is negative if there is none. */
+  static Long limited(Long rows, int limit, int offset) {
+    long most = limit < 0 ? rows.longValue() : Math.min(rows.longValue(), limit);
+    return Long.valueOf(Math.max(0L, most - Math.max(0, offset)));
   }
 
   static Object rows(LogicalPlan plan) {
@@ -176,11 +238,11 @@ class Plans {
       query.toRdd().count();
     }
     List nodes = new ArrayList();
-    addNodes(query.executedPlan(), null, 0, run, nodes);
+    addNodes(query.executedPlan(), null, 0, run, 1.0, nodes);
     return nodes;
   }
 
-  static void addNodes(SparkPlan plan, LogicalPlan above, int depth, boolean run, List nodes) {
+  static void addNodes(SparkPlan plan, LogicalPlan above, int depth, boolean run, double runs, List nodes) {
     LogicalPlan logical = metric(plan) == null ? null : logical(plan, plan);
     // Both halves of an aggregation belong to one node; the upper one has the result.
     boolean isOwn = logical != null && logical != above;
@@ -191,12 +253,14 @@ class Plans {
       node.put("text", plan.simpleString(200));
       node.put("alone", rows((LogicalPlan) logical.transformUp(new WithoutProxies())));
       node.put("attached", rows(logical));
-      node.put("rows", run ? metric(plan) : null);
+      node.put("rows", run ? rows(plan, runs) : null);
       nodes.add(node);
     }
     List inner = inner(plan);
+    double runsBelow = runsBelow(plan, runs);
     for (int i = 0; i < inner.size(); i++) {
-      addNodes((SparkPlan) inner.get(i), isOwn ? logical : above, isOwn ? depth + 1 : depth, run, nodes);
+      SparkPlan below = (SparkPlan) inner.get(i);
+      addNodes(below, isOwn ? logical : above, isOwn ? depth + 1 : depth, run, runsBelow, nodes);
     }
   }
 }
