@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections import OrderedDict
 
 import pytest
@@ -54,3 +56,17 @@ def test_another_process_begins_with_an_empty_one() -> None:
     cache.put("a", 1, 10)
     there = pickle.loads(pickle.dumps(cache))
     assert (there.limit, there.count) == (123, 0)
+
+
+def test_caches_are_empty_when_the_interpreter_ends() -> None:
+    """Else packages such as nanobind report the values that they see alive as leaks."""
+    program = """
+import atexit
+kept = []
+atexit.register(lambda: print(kept[0].count))
+from rookery.model.cache import Cache
+kept.append(Cache())
+kept[0].put("a", "value", 1)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
@@ -32,6 +33,10 @@ def clear_caches() -> None:
     """Clear every cache of the process."""
     for cache in list(_ALL):
         cache.clear()
+
+
+# Sketches that are alive when the interpreter ends are reported on standard error as leaks of their package.
+atexit.register(clear_caches)
 
 
 class Cache:
