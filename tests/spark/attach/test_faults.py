@@ -56,8 +56,8 @@ def fill(spark: SparkSession, name: str, offset: int = 0) -> None:
         "id",
         "md5(cast(id AS string)) AS key",
         "md5(cast(id AS string)) AS code",
-        "concat('d', CASE id % 3 WHEN 0 THEN 0 WHEN 1 THEN 9"
-        f" ELSE (id - {offset}) DIV {ROWS} + 1 END) AS day",
+        "concat('d', CASE id % 3 WHEN 0 THEN 0 WHEN 1 THEN 9 "
+        f"ELSE (id - {offset}) DIV {ROWS} + 1 END) AS day",
         "cast(id % 10 AS int) AS n",
     ).writeTo(name).option("distribution-mode", "none").append()
 
@@ -236,8 +236,10 @@ def test_the_folder_is_deleted_between_planning_and_execution(
     spark: SparkSession, attached: SparkSession, events: Known, other: Known
 ) -> None:
     """The keys of the join are looked for at run time, when the files are gone."""
-    joined = f"{events.name} e JOIN {other.name} o ON e.n = o.n AND e.id + 1400 = o.id"
-    text = f"SELECT e.id FROM {joined} WHERE o.id < 1405"
+    text = (
+        f"SELECT e.id FROM {events.name} e JOIN {other.name} o ON e.n = o.n AND e.id + 1400 = o.id "
+        "WHERE o.id < 1405"
+    )
     lookup = f"SELECT * FROM {events.name} WHERE key = md5('77')"
     frames = [attached.sql(each) for each in (text, lookup)]
     for frame in frames:
@@ -320,8 +322,8 @@ def test_threads_with_queries_of_many_kinds(
     texts = [
         *(f"SELECT * FROM {events.name} WHERE {where}" for where in CONDITIONS),
         f"SELECT day, count(*) c FROM {events.name} WHERE id < 120 GROUP BY day",
-        f"SELECT e.id, o.id FROM {events.name} e JOIN {other.name} o ON e.n = o.n"
-        " WHERE e.id < 4 AND o.id < 1404",
+        f"SELECT e.id, o.id FROM {events.name} e JOIN {other.name} o ON e.n = o.n "
+        "WHERE e.id < 4 AND o.id < 1404",
         f"SELECT count(*) FROM {events.name} WHERE id IN (SELECT n FROM {other.name} WHERE id < 1410)",
         f"SELECT max(id) FROM {events.name}.files JOIN {other.name} ON record_count = n + 48",
     ]

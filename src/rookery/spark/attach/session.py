@@ -28,9 +28,17 @@ _CBO: Mapping[str, str] = {
     "spark.sql.cbo.enabled": "true",
     "spark.sql.cbo.joinReorder.enabled": "true",
 }
-_BEFORE: dict[str, Mapping[str, str | None]] = {}  # what settings were before, by attached session
+_ATTACHED: dict[str, _Attached] = {}  # by session
 _DETACHED: set[str] = set()  # sessions that are to stay so
 _FAILED: set[str] = set()  # sessions that cannot be attached, which is logged once
+
+
+@dataclass(frozen=True, slots=True)
+class _Attached:
+    """The planner of a session, and what its settings were before."""
+
+    planner: Planner
+    before: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +79,11 @@ def attach(
     _detach(spark)
     _DETACHED.discard(_identity(spark))
     chosen = Settings(statistics, pruning, runtime, least_bytes)
-    planner = _in_list(spark, Planner(chosen))
+    planner = Planner(chosen)
     with _explained("attached"):
-        _call(spark, "attach", spark._jsparkSession, planner, json.dumps(asdict(chosen)))
+        _call(spark, "attach", spark._jsparkSession, _in_list(spark, planner), json.dumps(asdict(chosen)))
     changed = _CBO if cbo else {}
-    _BEFORE[_identity(spark)] = {key: spark.conf.get(key, None) for key in changed}
+    _ATTACHED[_identity(spark)] = _Attached(planner, {key: spark.conf.get(key, None) for key in changed})
     for key, value in changed.items():
         spark.conf.set(key, value)
     return Attachment(spark)
@@ -89,7 +97,7 @@ def attach_unless_detached(spark: SparkSession) -> None:
 
 def attach_unless_attached(spark: SparkSession) -> None:
     """Attach a session; one that is attached keeps its options. An error is logged: Spark works without."""
-    if _identity(spark) in _BEFORE.keys() | _FAILED:
+    if _identity(spark) in _ATTACHED.keys() | _FAILED:
         return
     try:
         attach(spark)
@@ -110,12 +118,13 @@ def detach(spark: SparkSession) -> None:
 
 
 def _detach(spark: SparkSession) -> None:
-    before = _BEFORE.pop(_identity(spark), None)
-    if before is None:
+    attached = _ATTACHED.pop(_identity(spark), None)
+    if attached is None:
         return
+    attached.planner.cache.clear()  # the JVM holds the planner until it collects its garbage
     with _explained("detached"):
         _call(spark, "detach", spark._jsparkSession)
-    for key, value in before.items():
+    for key, value in attached.before.items():
         if value is None:
             spark.conf.unset(key)
         else:

@@ -4,6 +4,7 @@ import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
@@ -11,6 +12,8 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.runtime.AbstractFunction1;
@@ -31,15 +34,29 @@ class ScanRule extends Rule {
 
   public TreeNode apply(TreeNode plan) {
     Attached attached = (Attached) RookeryAttach.SESSIONS.get(session);
-    if (attached == null || plan instanceof RowLevelWrite || usesWap()) {
+    if (attached == null || usesWap()) {
       return plan;
     }
     try {
+      if (changesRows(plan) || changesRows(command())) {
+        return plan;
+      }
       return plan.transformDown(new ReplaceTables(attached, new QueryTraits(plan)));
     } catch (Throwable error) {
       attached.failed(error);
       return plan;
     }
+  }
+
+  static boolean changesRows(TreeNode plan) {
+    return plan instanceof RowLevelWrite || plan instanceof DeleteFromTable;
+  }
+
+  /** The command that is running on this thread: subqueries are planned apart from the rest of it. */
+  TreeNode command() {
+    String execution = session.sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
+    QueryExecution query = execution == null ? null : SQLExecution.getQueryExecution(Long.parseLong(execution));
+    return query == null ? null : query.analyzed();
   }
 
   boolean usesWap() {
