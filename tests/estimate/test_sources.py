@@ -236,3 +236,23 @@ def test_groups(table: PlainTable, where: str | None, columns: tuple[str, ...], 
     assert report.groups.low <= true <= report.groups.high
     if factor == 1:
         assert report.groups.kind is Certainty.EXACT
+
+
+GREATEST = float(np.finfo(float).max)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("choice", [{}, {"histogram": ("x",)}, {"top_k": ("x",)}])
+@pytest.mark.parametrize("number", [0.0, 1.0, 5e-324, 1e-300, 1e300, GREATEST])
+def test_doubles_that_are_too_far_apart(tmp_path: Path, choice: dict[str, Any], number: float) -> None:
+    schema = pa.schema([("x", pa.float64())])
+    low, high = [-GREATEST, -1.0, 5e-324], [0.0, 1.0, 1.5, GREATEST]
+    values = [[*low, *high], [*high, *(float(each) for each in range(300))], [0.0, 5e-324], [-1.0, 1e-300]]
+    table = table_of(tmp_path, *(pa.table({"x": each * 9}, schema=schema) for each in values))
+    analyse(table, **choice)
+    for where in ("x > {}", "x <= {}", "x = {}", "x < -{}", "x BETWEEN -{} AND {}", "x IN ({}, 1.5, -1)"):
+        text = where.replace("{}", f"{number!r}D")
+        report = estimated(table, text)
+        assert report.rows.low <= report.rows.value <= report.rows.high, text
+        if report.proven:
+            assert report.rows.low <= table.count(text) <= report.rows.high, text

@@ -16,6 +16,7 @@ from rookery.estimate.known import KnownColumn
 
 _GRIDS = (1.0, 0.1, 0.01, 0.001)  # of columns whose type has none
 _CLOSE = 1.25  # between the number of distinct values that a grid implies, and the number that there is
+_MANY = 1e300  # cells; of infinitely many, none could be counted
 _AROUND = 8  # places of a histogram on either side
 
 
@@ -30,13 +31,15 @@ def share_by_density(column: KnownColumn, place: float) -> float | None:
         return None
     at = int(np.searchsorted(distribution.places, place))
     first, last = max(at - _AROUND, 0), min(at + _AROUND, len(distribution.places) - 1)
-    width = float(distribution.places[last] - distribution.places[first])
+    width = float(distribution.places[last]) - float(distribution.places[first])
     mass = float(distribution.below[last] - distribution.upto[first])
     inside = slice(first + 1, last)
     mass -= float((distribution.upto[inside] - distribution.below[inside]).sum())
     if width <= 0 or mass <= 0:
         return None
     expected = rows * mass * grid / width
+    if expected <= 0:  # of doubles that are too far apart
+        return None
     return expected / -math.expm1(-expected) / rows  # of a value that occurs at all
 
 
@@ -51,5 +54,6 @@ def _grid(column: KnownColumn, distribution: Distribution, ndv: float, rows: flo
 def _distinct(distribution: Distribution, grid: float, rows: float) -> float:
     """How many distinct values there would be on a grid."""
     mass: Floats = np.maximum(distribution.below[1:] - distribution.upto[:-1], 0.0) * rows
-    cells = np.maximum(np.diff(distribution.places) / grid, 1.0)
+    with np.errstate(over="ignore"):  # of the greatest doubles
+        cells = np.clip(np.diff(distribution.places) / grid, 1.0, _MANY)
     return float((cells * -np.expm1(-mass / cells)).sum() + (distribution.upto > distribution.below).sum())

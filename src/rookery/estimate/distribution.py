@@ -94,8 +94,8 @@ def from_values(
     distinct, numbers = np.unique(everywhere, return_inverse=True)
     mass = np.bincount(numbers, np.concatenate([shares, np.zeros(len(ends))]), len(distinct))
     others = max(1.0 - mass.sum(), 0.0)
-    width = distinct[-1] - distinct[0]
-    spread = (distinct - distinct[0]) / width if width > 0 else np.ones(len(distinct))
+    apart = distinct / 2 - distinct[0] / 2  # the greatest doubles are infinitely far apart
+    spread = apart / apart[-1] if apart[-1] > 0 else np.ones(len(distinct))
     total = mass.sum() + others
     upto = (np.cumsum(mass) + others * spread) / total
     return Distribution(distinct, upto - mass / total, upto, 0.0, source)

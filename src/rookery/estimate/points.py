@@ -164,9 +164,10 @@ def _is_clustered(table: KnownTable, column: KnownColumn) -> bool:
     """Whether equal values are in the same files more often than by chance, as bounds tell."""
     low, high = column.ends
     known = table.described & np.isfinite(column.lower) & np.isfinite(column.upper)
-    if not known.any() or not high > low:
+    span = high / 2 - low / 2  # the greatest doubles are infinitely far apart
+    if not known.any() or not span > 0:
         return False
-    widths = (column.upper[known] - column.lower[known]) / (high - low)
+    widths = (column.upper[known] / 2 - column.lower[known] / 2) / span
     return float(np.average(widths, weights=np.maximum(column.values[known], 1.0))) < _HALF
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,8 @@ from rookery.estimate.regions import Cut, Interval
 
 RANGE_SHARE = 1 / 3  # of a range in a file of which nothing is known
 _COARSE = 3.0  # errors of a rank: a file with less than that of all rows is below what a sketch resolves
-_TINY = np.finfo(float).tiny
+_TINY, _MOST = float(np.finfo(float).tiny), float(np.finfo(float).max)
+_PARTS = 4  # distances of the greatest doubles are infinite, those of their quarters are not
 _ON_GRID = 1e-6
 
 
@@ -99,12 +102,13 @@ def share_of_all(column: KnownColumn, interval: Interval) -> float | None:
 
 def _even(column: KnownColumn, interval: Interval, lower: Floats, upper: Floats, values: Floats) -> Floats:
     """Shares as if the values of each file were spread evenly between its bounds."""
-    unit = column.axis.unit
     start = _edge(column, interval.start)
     end = _edge(column, interval.end)
-    step = _step(column, start) if np.isfinite(start) else _step(column, end)
-    width = upper - lower + max(step, unit)
-    overlap = np.minimum(upper + max(step, unit), end) - np.maximum(lower, start)
+    step = max(_step(column, start) if np.isfinite(start) else _step(column, end), column.axis.unit)
+    lower, upper = lower / _PARTS, upper / _PARTS
+    start, end, step = (each / _PARTS for each in (start, end, step))
+    width = upper - lower + step
+    overlap = np.minimum(upper + step, end) - np.maximum(lower, start)
     single = width <= 0
     share = np.where(single, 1.0, np.clip(overlap / np.where(single, 1.0, width), 0.0, 1.0))
     if column.axis.text is not None and column.ndv is not None and column.ndv.value >= 1:
@@ -131,6 +135,8 @@ def _step(column: KnownColumn, place: float) -> float:
     low, high = column.ends
     if column.ndv is None or column.ndv.value < 2 or not high > low:
         return 0.0
-    step = (high - low) / (column.ndv.value - 1)
-    steps = (place - low) / step
-    return step if abs(steps - round(steps)) < _ON_GRID * max(abs(steps), 1.0) else 0.0
+    step = (high / _PARTS - low / _PARTS) / (column.ndv.value - 1)
+    steps = float(np.divide(place / _PARTS - low / _PARTS, step)) if step > 0 else math.inf
+    if not math.isfinite(steps) or abs(steps - round(steps)) >= _ON_GRID * max(abs(steps), 1.0):
+        return 0.0
+    return float(min(step, _MOST / _PARTS) * _PARTS)

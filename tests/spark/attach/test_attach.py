@@ -200,6 +200,22 @@ def test_conditions_on_booleans_are_estimated(
     assert not caplog.records
 
 
+def test_doubles_that_are_too_far_apart(
+    spark: SparkSession, lake: Lake, new_table: NewTable, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark divides by the distance of the bounds, which is infinite."""
+    name = new_table("x double, k int")
+    spark.sql(f"INSERT INTO {name} VALUES (-1.7E308D, 1), (1.7E308D, 2), (1.0D, 3), (2.0D, 4), (3.0D, 5)")
+    rookery.analyze(spark, name, histogram=["x"], lake=lake)
+    with attach(spark, cbo=True), caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            aside = f"SELECT x, rand() r FROM {name}"  # the condition stays above it
+            assert spark.sql(f"SELECT * FROM ({aside}) WHERE x > 1.5D").count() == 3
+            assert spark.sql(f"SELECT * FROM {name} WHERE x > 1.5D OR k = 1").count() == 4
+            assert spark.sql(f"SELECT * FROM {name} WHERE x <> 1.0D AND x < 2.5D").count() == 2
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("where", ["amount < double('NaN')", "amount >= double('NaN') OR n = 5"])
 def test_a_comparison_with_nan_is_estimated(spark: SparkSession, events: str, where: str) -> None:
     """Spark fails to estimate a share of a range up to NaN."""

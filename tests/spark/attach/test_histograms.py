@@ -56,6 +56,14 @@ def test_an_even_distribution_needs_no_histogram() -> None:
     assert described(np.array_split(values, 10), sketched=False) is None
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("sketched", [True, False])
+def test_a_range_whose_width_is_infinite_has_no_histogram(sketched: bool) -> None:
+    assert (
+        described([np.array([-1.7e308, 0.0, 1.0]), np.array([2.0, 3.0, 1.7e308])], sketched=sketched) is None
+    )
+
+
 def test_a_frequent_value_has_bins_of_its_own() -> None:
     values = np.concatenate([np.full(6000, 7.0), np.random.default_rng(8).random(4000) * 100])
     found = described([values], sketched=True)

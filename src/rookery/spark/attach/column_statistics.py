@@ -107,7 +107,7 @@ def _in_files(selection: Selection, field: Field) -> dict[str, Any] | None:
     if lower.null_count or upper.null_count:
         return None
     low, high = pc.min(lower).as_py(), pc.max(upper).as_py()
-    if isinstance(low, float) and not (math.isfinite(low) and math.isfinite(high)):
+    if isinstance(low, float) and not math.isfinite(high - low):
         return None  # a share of an infinite range is nothing that Spark could compute
     if isinstance(low, Decimal):
         low, high = (unscaled_of(each, scale_of(field.type)) for each in (low, high))

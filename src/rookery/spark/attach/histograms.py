@@ -47,7 +47,7 @@ def histogram(
         chosen = np.linspace(0, len(rows) - 1, _MOST_FILES).astype(np.int64)
         lower, upper, rows = lower[chosen], upper[chosen], rows[chosen]
     low, high = float(lower.min()), float(upper.max())
-    if not (ndv > 1 and np.isfinite([low, high]).all() and high > low and rows.sum() > 0):
+    if not (ndv > 1 and 0 < high - low < np.inf and rows.sum() > 0):
         return None
     sample = _sample(quantiles)
     if sample is None:
