@@ -116,8 +116,8 @@ def _even(column: KnownColumn, interval: Interval, lower: Floats, upper: Floats,
         share = np.maximum(share, min(1 / column.ndv.value, 1.0))
     if column.axis.text is not None:  # their bounds may be shortened
         return share
-    # The bounds are two of the values. If values are few, the others alone would be too few near the ends.
-    few = (values >= 2) & (values * max(step, unit) < width)
+    # Two of the values are the bounds. If there are few, the others alone would be too few near the ends.
+    few = (values >= 2) & (values * step < width)
     ends = sum(((bound >= start) & (bound < end)).astype(np.float64) for bound in (lower, upper))
     return np.where(few, (ends + (values - 2) * share) / np.maximum(values, 1.0), share)
 
