@@ -254,7 +254,7 @@ def test_a_file_that_is_listed_twice(table: PlainTable) -> None:
     keep = np.zeros(FILES + 1, bool)
     keep[FILES] = True
     assert files.repeats_paths
-    found = module._skipped(files, table.snapshot(), keep)
+    found = module._skipped(files, keep)
     assert found == {"skipped": files.files["path"].to_pylist()[1:FILES]}
 
 
