@@ -24,7 +24,8 @@ COLOURS = {  # readable on white and on black; lines that lie on each other diff
     "table.estimate": ("#9a7d0a", "5 4"),
 }
 WIDTH, HEIGHT = 720, 400
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 64, 48
+LEFT, RIGHT, TOP, BOTTOM = 88, 16, 64, 48
+MARGIN = 1.02  # above the greatest error, as a factor of its logarithm
 TICKS = (1, 25, 50, 75, 90, 99)
 
 
@@ -40,12 +41,13 @@ def main() -> int:
 
 def drawn(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the figure as SVG."""
-    curves = {
+    found = {
         row["what"].removeprefix(BY_PERCENTILE).partition(":")[0]: row["series"]
         for row in rows
         if row["what"].startswith(BY_PERCENTILE)
     }
-    powers = max(math.ceil(math.log10(max(max(values) for values in curves.values()))), 1)
+    curves = {name: found[name] for name in COLOURS}
+    powers = max(math.log10(max(max(values) for values in curves.values())) * MARGIN, 1.0)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         'font-family="sans-serif" font-size="12">',
@@ -64,12 +66,12 @@ def _x(percent: float) -> float:
     return round(LEFT + (percent - 1) / 98 * (WIDTH - LEFT - RIGHT), 1)
 
 
-def _y(error: float, powers: int) -> float:
+def _y(error: float, powers: float) -> float:
     return round(HEIGHT - BOTTOM - math.log10(error) / powers * (HEIGHT - TOP - BOTTOM), 1)
 
 
-def _axes(powers: int) -> Iterator[str]:
-    for power in range(powers + 1):
+def _axes(powers: float) -> Iterator[str]:
+    for power in range(int(powers) + 1):
         y = _y(10**power, powers)
         yield _line(LEFT, y, WIDTH - RIGHT, y)
         yield _text(LEFT - 8, y + 4, f"{10**power:,}", "end")
@@ -93,7 +95,7 @@ def _legend(curves: Mapping[str, object]) -> Iterator[str]:
         x += 64 + 7 * len(name)
 
 
-def _curve(name: str, values: Sequence[float], powers: int) -> str:
+def _curve(name: str, values: Sequence[float], powers: float) -> str:
     points = " ".join(f"{_x(percent)},{_y(error, powers)}" for percent, error in enumerate(values, 1))
     colour, dashes = COLOURS[name]
     return (
