@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import active_count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -261,3 +262,14 @@ def test_what_a_session_has_cached_is_dropped_when_it_is_detached(spark: SparkSe
             assert files_read(session, f"SELECT * FROM {events} WHERE key = md5('77')") == {"events": [1]}
             assert planner.cache.count > 0
         assert planner.cache.count == 0
+
+
+def test_attaching_often_opens_no_more_connections(spark: SparkSession, events: str) -> None:
+    """Each connection from the JVM is served by a thread here."""
+    session = spark.newSession()
+    counts = []
+    for number in range(8):
+        with attach(session, least_bytes=0):
+            assert rows(session, f"SELECT id FROM {events} WHERE key = md5('{number}')") == [(number,)]
+        counts.append(active_count())
+    assert counts[-1] == counts[0]

@@ -9,12 +9,17 @@ import java.util.function.Function;
 class Attached {
   static final ObjectMapper JSON = new ObjectMapper();
   static final int MOST_PATHS = 2000000; // that a session keeps
+  static final int MOST_AT_ONCE = 4; // questions of a session
+  // Each thread has a connection to Python, which is not closed when the thread ends: so they never end, and
+  // all sessions use the same ones.
+  static final ExecutorService THREADS =
+      new ThreadPoolExecutor(
+          0, Integer.MAX_VALUE, Long.MAX_VALUE, TimeUnit.NANOSECONDS, new SynchronousQueue(), new DaemonThreads());
 
   final Function planner;
   final boolean runtime;
   final long timeout;
-  final ThreadPoolExecutor threads =
-      new ThreadPoolExecutor(4, 4, 60L, TimeUnit.SECONDS, new LinkedBlockingQueue(), new DaemonThreads());
+  final Semaphore free = new Semaphore(MOST_AT_ONCE);
   final AtomicReference overdue = new AtomicReference();
   final AtomicReference unreported = new AtomicReference();
   final Map numberings = new LinkedHashMap();
@@ -24,7 +29,6 @@ class Attached {
     this.planner = planner;
     this.runtime = Boolean.TRUE.equals(settings.get("runtime"));
     this.timeout = ((Number) settings.get("timeout_ms")).longValue();
-    threads.allowCoreThreadTimeOut(true); // each of them has a connection to Python of its own
   }
 
   /** The files that an answer leaves out: listed, or by their numbers. */
@@ -85,20 +89,33 @@ class Attached {
     if (missed != null) {
       request.put("missed", missed);
     }
-    Question question = new Question(planner, JSON.writeValueAsString(request));
-    Future answer = threads.submit(question);
+    Question question = new Question(planner, JSON.writeValueAsString(request), free);
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeout);
     try {
-      Object received = answer.get(timeout, TimeUnit.MILLISECONDS);
+      if (!free.tryAcquire(timeout, TimeUnit.MILLISECONDS)) {
+        throw new TimeoutException();
+      }
+      Object received = started(question).get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
       return received == null ? null : JSON.readValue((String) received, Object.class);
     } catch (TimeoutException error) {
       if (question.isAsked) {
         overdue.set(question);
       }
-      answer.cancel(false);
       unreported.set("no answer within " + timeout + " ms");
       throw error;
     } catch (ExecutionException error) {
       throw new IllegalStateException(String.valueOf(error.getCause()), error.getCause());
+    }
+  }
+
+  Future started(Question question) {
+    try {
+      Future answer = THREADS.submit(question);
+      question.isAsked = true;
+      return answer;
+    } catch (RuntimeException error) {
+      free.release();
+      throw error;
     }
   }
 
@@ -140,20 +157,22 @@ class Skipped {
 class Question implements Callable {
   final Function planner;
   final String text;
+  final Semaphore used;
   volatile boolean isAsked = false;
   volatile boolean isAnswered = false;
 
-  Question(Function planner, String text) {
+  Question(Function planner, String text, Semaphore used) {
     this.planner = planner;
     this.text = text;
+    this.used = used;
   }
 
   public Object call() {
-    isAsked = true;
     try {
       return planner.apply(text);
     } finally {
       isAnswered = true;
+      used.release();
     }
   }
 }

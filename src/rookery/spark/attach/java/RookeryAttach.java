@@ -36,7 +36,6 @@ public class RookeryAttach {
     Attached attached = (Attached) SESSIONS.remove(session);
     if (attached != null) {
       session.listenerManager().unregister(attached.queries);
-      attached.threads.shutdown();
     }
   }
 
