@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,10 +12,18 @@ from typing import Any, Protocol
 import numpy as np
 import pytest
 
+from rookery.api.estimate import estimate
 from rookery.api.explain import explain
 from rookery.api.indexes import add_index
+from rookery.api.statistics import stats
 from rookery.api.where import bind
 from rookery.collect.analyze import analyze
+from rookery.discover.confidence import unique_confidence
+from rookery.discover.describe import describe_table
+from rookery.maintain.pipeline import maintain_table
+from rookery.maintain.policies.policy import Policy
+from rookery.maintain.status import TableStatus, table_status
+from rookery.maintain.steps.step import Outcome, Subject
 from rookery.model import Snapshot, StorageError, UsageError
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
@@ -347,6 +356,65 @@ def _agree(table: Table, store: Store, rows: Mapping[int, Row], rng: random.Rand
         report = explain(table, store, where, resolved_ms=0.0)
         skipped += report.stages[0].files_in - len(report.files)
     return skipped
+
+
+def test_status_stats_and_estimates(format_: Format) -> None:
+    """What is said of a table without reading its data, before and after a commit of another writer."""
+    writer = format_.make("word")
+    rows = rows_of(0, 60)
+    writer.append(rows)
+    store = store_of(writer.open())
+    assert status_of(writer.open(), store).statistics.freshness == "never"
+    assert status_of(writer.open(), store).breaches == ("statistics were never collected",)
+    analyze(lambda: format_.spark, writer.open(), store)
+    table = writer.open()
+    now = status_of(table, store)
+    assert (now.statistics.freshness, now.statistics.health, now.breaches) == ("current", 1.0, ())
+    assert (now.layout.rows, now.layout.files, now.layout.partitions, now.expirable_snapshots) == (
+        60,
+        3,
+        3,
+        0,
+    )
+    assert {(column.name, column.ndv) for column in now.columns} == {("id", 60.0), ("n", 7.0), ("word", 3.0)}
+
+    known = {column.name: column for column in stats(table, store).columns}
+    assert (known["id"].min, known["id"].max, known["id"].nulls) == (0, 59, 0)
+    assert known["n"].nulls == sum(row["n"] is None for row in rows)
+
+    facts = describe_table(table, store)
+    assert {column.name for column in facts.columns if unique_confidence(column) >= 0.99} == {"id"}
+
+    writer.append(rows_of(60, 30))
+    rows += rows_of(60, 30)
+    behind = status_of(writer.open(), store)
+    assert (behind.statistics.freshness, behind.statistics.snapshots_behind) == ("stale", 1)
+    assert behind.statistics.changed_rows == 30
+    for where, matches in (
+        ("id < 30", lambda row: row["id"] < 30),
+        ("n = 3", lambda row: row["n"] == 3),
+        ("n IS NULL", lambda row: row["n"] is None),
+        ("word = 'w1' AND id >= 70", lambda row: row["word"] == "w1" and row["id"] >= 70),
+    ):
+        said = estimate(writer.open(), store, where).rows
+        assert said.low <= sum(map(matches, rows)) <= said.high, where
+
+
+def status_of(table: Table, store: Store) -> TableStatus:
+    return table_status(table, store, Policy(), now=time.time(), columns=True)
+
+
+def test_maintenance_takes_the_steps_of_the_format(format_: Format) -> None:
+    writer = format_.make(None)
+    writer.append(rows_of(0, 10))
+    table = writer.open()
+    subject = Subject(
+        table.name, lambda: (table, store_of(table)), lambda: format_.spark, Policy(), time.time
+    )
+    reports = {report.step: report for report in maintain_table(subject, dry_run=True).steps}
+    assert reports["refresh statistics"].outcome is Outcome.PLANNED
+    others = [report for report in reports.values() if "not a step for tables of this format" in report.why]
+    assert len(others) == (len(reports) - 1 if format_.spark is NO_SPARK else 0)
 
 
 def test_files_that_do_not_stand_alone_are_not_skipped(tmp_path: Path) -> None:

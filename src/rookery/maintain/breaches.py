@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 from rookery.maintain.steps import compact, refresh, rewrite_deletes, rewrite_manifests
 from rookery.maintain.steps.expire import expirable
-from rookery.maintain.steps.step import Idle, Plan, PlanInput
+from rookery.maintain.steps.step import Plan, PlanInput
 from rookery.model import RookeryError
 from rookery.model.report import counted
 
 # Steps that plan from a survey alone. Orphans and left-over files follow every failure, and wait for
 # the next run; to find them takes a listing of the whole folder.
-_PLANS: tuple[Callable[[PlanInput], Plan | Idle], ...] = (
-    refresh.plan,
-    compact.plan,
-    rewrite_deletes.plan,
-    rewrite_manifests.plan,
-)
+_STEPS = (refresh.STEP, compact.STEP, rewrite_deletes.STEP, rewrite_manifests.STEP)
 
 
 _SLACK = 0.1  # of the time that snapshots are kept, as with every commit one more exceeds it
@@ -30,9 +25,11 @@ def breaches(look: PlanInput) -> tuple[str, ...]:
 
 
 def _found(look: PlanInput) -> Iterator[str]:
-    for plan in _PLANS:
+    for step in _STEPS:
+        if not step.takes(look.survey.table):
+            continue
         try:
-            planned = plan(look)
+            planned = step.plan(look)
         except RookeryError as error:  # the table does not support what the policy sets
             yield str(error)
             continue

@@ -55,6 +55,8 @@ NAMES = tuple(step.name for step in STEPS)
 ATTEMPTS = 5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.4, 10.0  # seconds between them
 
+_NOT_TAKEN = "not a step for tables of this format"
+
 Record = Callable[[StepReport], None]
 
 
@@ -169,6 +171,8 @@ class _Run:
             return None
         known = self._survey
         table, store = (known.table, known.store) if known is not None else self._subject.load()
+        if not step.takes(table):
+            return None
         return list_folders(step.folders(iceberg(table), self._subject.policy), store)
 
     def _taken(self, step: Step) -> StepReport:
@@ -179,7 +183,7 @@ class _Run:
         while True:
             try:
                 look = self._look(step)
-                planned = step.plan(look)
+                planned = step.plan(look) if step.takes(look.survey.table) else Idle(_NOT_TAKEN)
                 if isinstance(planned, Idle) and first is not None:
                     return _finished_before(step, why, attempt, first, look)
                 first, why = first or look, planned.why

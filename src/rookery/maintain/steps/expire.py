@@ -49,12 +49,11 @@ def collects_garbage(table: IcebergTable) -> bool:
 
 def expirable(look: PlanInput, late: timedelta = timedelta(0)) -> int:
     """Return how many snapshots are past the retention, by at least the given time; no file is read."""
-    table = look.table
     rule = rule_of(look.policy.snapshots, look.now_ms)
-    if rule is None or not collects_garbage(table):
+    if rule is None or not STEP.takes(look.survey.table) or not collects_garbage(look.table):
         return 0
     rule = replace(rule, older_than_ms=rule.older_than_ms - int(late.total_seconds() * 1000))
-    return len(retention(table.table.metadata, rule).snapshots)
+    return len(retention(look.table.table.metadata, rule).snapshots)
 
 
 def plan(look: PlanInput) -> Plan | Idle:

@@ -32,7 +32,7 @@ REWRITES = (COMPACT, DELETES, MANIFESTS)
 
 def choice_of(look: PlanInput) -> Choice:
     """The columns that the policy selects; all, if its queries name none of the table's."""
-    wanted, table = look.policy.statistics, look.table
+    wanted, table = look.policy.statistics, look.survey.table
     if not wanted.queries:
         return Choice(wanted.columns)
     return Choice(queried_columns(wanted.queries, table.name, table.fields()))
@@ -133,7 +133,7 @@ def _unread(survey: Survey) -> tuple[int, int]:
 
 def run(look: TableView, planned: Plan) -> Ran:
     """Declare what is missing, then collect."""
-    table, store = look.table, look.survey.store
+    table, store = look.survey.table, look.survey.store
     notes = []
     for kind, column in planned.details["indexes"]:
         try:
@@ -146,7 +146,7 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
     """Check that the statistics of the analysed snapshot are registered, with Rookery's numbers."""
-    table = after.table
+    table = after.survey.table
     snapshot = table.snapshots.get(planned.details["snapshot"])
     if snapshot is None:
         return ("the snapshot has expired since",)
@@ -154,7 +154,7 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
         return ("others have committed at the same time",)
     state = after.survey.state
     if state is None or not is_registered(table, snapshot, state):
-        if table.schema().id != before.table.schema().id:
+        if table.schema().id != before.survey.table.schema().id:
             raise ConflictError(f"the schema of {table.name} has changed meanwhile", hint="run it again")
         raise VerificationError(
             f"the statistics of snapshot {snapshot.id} are not registered",
@@ -163,4 +163,4 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     return ()
 
 
-STEP = Step(NAME, (), (), plan, run, verify)
+STEP = Step(NAME, (), (), plan, run, verify, any_format=True)

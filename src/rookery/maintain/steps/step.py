@@ -198,6 +198,11 @@ class Step:
     ]  # raises; returns notes for the report
     # The folders that the plan examines, if any: they are listed before the table is loaded.
     folders: Callable[[IcebergTable, Policy], Sequence[str]] | None = None
+    any_format: bool = False  # whether it takes tables of every format, or those of Iceberg alone
+
+    def takes(self, table: Table) -> bool:
+        """Whether it is a step for tables of this format."""
+        return self.any_format or isinstance(table, IcebergTable)
 
 
 class VerificationError(RookeryError):
