@@ -31,6 +31,8 @@ from rookery.model.check import check_sheet
 from rookery.spark import find_java, hidden_stores, spark_catalog
 from rookery.tables import configured, resolve
 
+__all__ = ["DoctorReport", "doctor"]
+
 T = TypeVar("T")
 _SECONDS = 20.0  # that a catalog or a store is waited for
 _OLDEST_PYTHON = (3, 11)

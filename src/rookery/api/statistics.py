@@ -35,6 +35,8 @@ from rookery.tables.java_errors import translated
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+__all__ = ["AnalyzeReport", "ColumnStats", "StatsReport", "analyze"]
+
 log = logging.getLogger(__name__)
 
 _MOST_NAMED = 5  # columns in a note

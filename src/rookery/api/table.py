@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rookery.api import count as counting
 from rookery.api import estimate as estimating
 from rookery.api import explain as explaining
 from rookery.api import indexes as indexing
@@ -19,12 +20,14 @@ from rookery.api.where import Where, bind
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.model import Snapshot, TableName, UsageError
-from rookery.read.rows import count_rows, make_request, no_rows, read_table
+from rookery.read.rows import make_request, no_rows, read_table
 from rookery.sidecar import Store
 from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["TableHandle", "table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,7 @@ class TableHandle:
 
     def count(self, where: Where = None, *, snapshot: int | None = None, time_zone: str = "UTC") -> int:
         """Return how many rows match: by indexes and metadata where they suffice, else by reading."""
-        table, store = self.load()
-        current = table.at(snapshot)
-        predicate = bind(where, table, current, time_zone)
-        return 0 if current is None else count_rows(table, store, current, predicate)[0]
+        return counting.count(*self.load(), where, snapshot=snapshot, zone=time_zone).count
 
     def estimate(
         self,
