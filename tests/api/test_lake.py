@@ -67,3 +67,19 @@ def test_unknown_name() -> None:
         _ = rookery.nothing_like_it
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = rookery.spark.nothing_like_it
+
+
+def test_clear_cache(own_lake: Lake) -> None:
+    """What was read of a table is read again, and of other lakes nothing is forgotten."""
+    own_lake.catalog.create_namespace("db")
+    own_lake.catalog.create_table("db.t", pa.schema([("a", pa.int64())])).append(pa.table({"a": [1, 2]}))
+    other = Lake(own_lake.config)
+    for lake in (own_lake, other):
+        assert lake.cache.count == 0
+        assert rookery.table("db.t", lake).explain("a = 7").files == ()
+        assert lake.cache.count > 0
+    held = other.cache.count
+    own_lake.clear_cache()
+    assert (own_lake.cache.count, own_lake.cache.nbytes, other.cache.count) == (0, 0, held)
+    assert rookery.table("db.t", own_lake).explain("a = 7").files == ()
+    assert own_lake.cache.count > 0
