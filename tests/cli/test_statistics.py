@@ -26,10 +26,7 @@ FIELDS = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _shared_catalog(home: Path, rookery_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The home is the test's own, but the embedded catalog is the one that the session knows."""
-    monkeypatch.setenv("ROOKERY_HOME", str(rookery_home))
+pytestmark = pytest.mark.usefixtures("shared_catalog")
 
 
 @pytest.fixture
