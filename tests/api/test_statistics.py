@@ -68,12 +68,6 @@ def test_html(spark: SparkSession, letters: str) -> None:
     assert "nothing has changed" in rookery.analyze(spark, letters)._repr_html_()
 
 
-@pytest.mark.parametrize("option", ["columns", "exclude"])
-def test_a_string_is_no_list_of_columns(spark: SparkSession, letters: str, option: str) -> None:
-    with pytest.raises(UsageError, match="list of names"):
-        rookery.analyze(spark, letters, **{option: "id"})
-
-
 def test_progress(spark: SparkSession, lake: Lake, letters: str) -> None:
     said: list[tuple[int, int]] = []
     rookery.analyze(spark, letters, progress=lambda files, size: said.append((files, size)))

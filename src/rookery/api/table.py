@@ -14,12 +14,13 @@ from rookery.api import estimate as estimating
 from rookery.api import explain as explaining
 from rookery.api import indexes as indexing
 from rookery.api import statistics
+from rookery.api.columns import check_column_lists
 from rookery.api.lake import Lake, connect
 from rookery.api.status import StatusReport, status_of
 from rookery.api.where import Where, bind
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
-from rookery.model import Snapshot, TableName, UsageError
+from rookery.model import Snapshot, TableName
 from rookery.read.rows import make_request, no_rows, read_table
 from rookery.sidecar import Store
 from rookery.tables import Table
@@ -89,8 +90,7 @@ class TableHandle:
         time_zone: str = "UTC",
     ) -> pa.Table:
         """Return the rows that match, in Arrow; local times in the predicate are in *time_zone*."""
-        if isinstance(columns, str):
-            raise UsageError("columns are given as a list of names", hint='use columns=["a", "b"]')
+        check_column_lists(columns=columns)
         table, store = self.load()
         current = table.at(snapshot)
         predicate = bind(where, table, current, time_zone)
@@ -112,8 +112,7 @@ class TableHandle:
         time_zone: str = "UTC",
     ) -> estimating.EstimateReport:
         """Return about how many rows match, and the groups they form, from statistics and metadata alone."""
-        if isinstance(group_by, str):
-            raise UsageError("columns are given as a list of names", hint='use group_by=["a", "b"]')
+        check_column_lists(group_by=group_by)
         return estimating.estimate(*self.load(), where, group_by=group_by, snapshot=snapshot, zone=time_zone)
 
     def scan(
@@ -127,6 +126,7 @@ class TableHandle:
         """Return a DataFrame over Iceberg's own reader, of the files that may have matching rows."""
         from rookery.api.scan import scan  # imports what only a session needs
 
+        check_column_lists(columns=columns)
         return scan(spark, self.lake, self.name, where, columns, snapshot)
 
 
