@@ -77,6 +77,13 @@ def new_table(spark: SparkSession) -> Iterator[NewTable]:
         yield make
 
 
+@pytest.fixture
+def own_table(spark: SparkSession) -> Iterator[NewTable]:
+    """Make tables, in a namespace of the test's own; they are dropped at its end."""
+    with tables(spark) as make:
+        yield make
+
+
 @pytest.fixture(autouse=True)
 def same_session(request: pytest.FixtureRequest) -> Iterator[None]:
     """Make the session of all tests the active one again: createDataFrame of another has taken its place.

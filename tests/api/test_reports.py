@@ -27,7 +27,8 @@ from rookery.api.policies import check_policies, show_policy
 from rookery.api.watch import watch
 from rookery.model import Report
 from tests.api.public import api_modules, public_calls, public_names, reports
-from tests.discover.plain_lake import add_table, analyse, plain_lake
+from tests.discover.plain_lake import add_table, analyse
+from tests.lakehouse import sqlite_lake
 from tests.samples import write_sample
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def test_reports_are_public_and_of_the_api() -> None:
 @pytest.fixture
 def own_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """An analysed table with numbers that JSON lacks, on a lake that can start no Spark."""
-    made = plain_lake(tmp_path / "lake")
+    made = sqlite_lake(tmp_path / "lake")
     ids, cities = pa.array(range(100), pa.int64()), pa.array(["Delft", "Gouda\n", "\x1b[1m", None] * 25)
     scores = pa.array([float("nan"), float("-inf"), 0.5, None] * 25, pa.float64())
     add_table(made, "t", pa.table({"id": ids, "city": cities, "score": scores}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +11,7 @@ from rookery.api.lake import Lake
 from rookery.api.statistics import AnalyzeReport, StatsReport
 from rookery.api.values import plain
 from rookery.model import UsageError
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,14 +21,8 @@ pytestmark = pytest.mark.usefixtures("shared_catalog")
 
 
 @pytest.fixture
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
-
-
-@pytest.fixture
-def letters(spark: SparkSession, new_table: NewTable) -> str:
-    name = new_table("id bigint, `<b>letter</b>` string")
+def letters(spark: SparkSession, own_table: NewTable) -> str:
+    name = own_table("id bigint, `<b>letter</b>` string")
     spark.range(0, 20, 1, 1).selectExpr("id", "char(97 + id % 4) AS `<b>letter</b>`").writeTo(name).append()
     return name
 
