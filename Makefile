@@ -47,11 +47,12 @@ test-trino: java ## the tests against a live Trino: Java 24+, and 600 MB once in
 	@$(BIN)/python -m tests.trino.install
 	$(BIN)/pytest tests/trino
 
-lint: $(READY) ## format check, lint, types, direction of imports
+lint: $(READY) ## format check, lint, types, direction of imports, links of the docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --quiet --strict
 
 format: $(READY) ## format and fix what can be fixed
 	$(BIN)/ruff format .

@@ -172,6 +172,7 @@ def _indexes(subject: Subject) -> list[dict[str, Any]]:
                 "freshness": freshness,
                 "files_covered": len(same),
                 "covered": share,
+                "known": True,
             }
         )
     return found

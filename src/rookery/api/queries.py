@@ -91,7 +91,7 @@ def queries(spark: SparkSession, last: int = 20) -> QueriesReport:
     Rows are estimated and counted after the filter on a table; they are None where Spark has no number. Spark
     estimates filters only if `spark.sql.cbo.enabled` is on.
     """
-    from rookery.spark.attach.session import attached_queries  # pyspark is an extra
+    from rookery.spark.attach import attached_queries  # pyspark is an extra
 
     if last < 1:
         raise UsageError(f"last={last} is not a number of queries", hint="use a number from 1")

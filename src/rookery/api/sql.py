@@ -57,7 +57,7 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
 
 
 def _query(spark: SparkSession, text: str) -> DataFrame:
-    from rookery.spark.attach.session import attach_unless_attached  # pyspark is an extra
+    from rookery.spark.attach import attach_unless_attached  # pyspark is an extra
 
     attach_unless_attached(spark)
     with refused_types("the tables of the query"):
