@@ -50,6 +50,12 @@ def rookery_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
+@pytest.fixture
+def shared_catalog(rookery_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The home is the test's own, but the embedded catalog is the one that the session knows."""
+    monkeypatch.setenv("ROOKERY_HOME", str(rookery_home))
+
+
 @pytest.fixture(scope="session")
 def lake(rookery_home: Path) -> Lake:
     return rookery.connect("lake")
@@ -67,6 +73,13 @@ def spark(lake: Lake) -> Iterator[SparkSession]:
 @pytest.fixture(scope="module")
 def new_table(spark: SparkSession) -> Iterator[NewTable]:
     """Make tables, in a namespace of the module's own; they are dropped at its end."""
+    with tables(spark) as make:
+        yield make
+
+
+@pytest.fixture
+def own_table(spark: SparkSession) -> Iterator[NewTable]:
+    """Make tables, in a namespace of the test's own; they are dropped at its end."""
     with tables(spark) as make:
         yield make
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rookery.api.lake import Lake, connect
 from rookery.io import local_path
+from tests.lakehouse import sqlite_options
 
 FUTURE = "quaternion(3)"  # known to nobody
 OBJECT = {"type": "tensor", "shape": [2, 3], "of": "int"}
@@ -61,7 +62,7 @@ def rows_from(start: int) -> pa.Table:
 
 def foreign_lake(folder: Path, kind: Any, version: int = 3) -> Lake:
     """A SQLite catalog with one table, db.t, whose binary columns are said to be of *kind*."""
-    lake = connect(uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=f"file://{folder / 'warehouse'}")
+    lake = connect(**sqlite_options(folder))
     make_foreign(lake, "db.t", kind, version)
     return lake
 

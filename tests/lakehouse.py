@@ -5,12 +5,33 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from rookery.api.lake import Lake, connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NewTable = Callable[..., str]
+
+
+def sqlite_options(folder: Path) -> dict[str, str]:
+    """The address of a SQLite catalog in a folder, and its warehouse."""
+    return {"uri": f"sqlite:///{folder / 'catalog.db'}", "warehouse": f"file://{folder / 'warehouse'}"}
+
+
+def sqlite_words(folder: Path) -> list[str]:
+    """The same as options of a command."""
+    return [word for name, value in sqlite_options(folder).items() for word in (f"--{name}", value)]
+
+
+def sqlite_lake(folder: Path) -> Lake:
+    """A SQLite catalog with the empty namespace db."""
+    folder.mkdir(exist_ok=True)
+    lake = connect(**sqlite_options(folder))
+    lake.catalog.create_namespace("db")
+    return lake
 
 
 @contextmanager

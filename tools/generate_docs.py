@@ -85,7 +85,7 @@ def render(page: Page, examples: str | None) -> str:
     if options:
         parts += ["## Options", _option_table(options)]
     if isinstance(page.command, KindsCommand):
-        kinds = [(f"`{name}`", text, _rate(fpp)) for name, text, fpp in page.command.kinds()]
+        kinds = [(f"`{kind.name}`", kind.summary, _rate(kind.fpp)) for kind in page.command.kinds()]
         parts += ["## Kinds", _table(("kind", "what it does", "`--fpp`"), kinds)]
     shared = [option for option in _options(typer.main.get_command(app)) if option.name != "version"]
     parts += ["## Shared options", "They are accepted before or after the command.", _option_table(shared)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +26,7 @@ SCHEMA = pa.schema(
 )
 
 
-@pytest.fixture(autouse=True)
-def _shared_catalog(_isolated: None, rookery_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ROOKERY_HOME", str(rookery_home))
+pytestmark = pytest.mark.usefixtures("shared_catalog")
 
 
 @pytest.fixture

@@ -67,3 +67,46 @@ def test_unknown_name() -> None:
         _ = rookery.nothing_like_it
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = rookery.spark.nothing_like_it
+
+
+def test_clear_cache(own_lake: Lake) -> None:
+    """What was read of a table is read again, and of other lakes nothing is forgotten."""
+    own_lake.catalog.create_namespace("db")
+    own_lake.catalog.create_table("db.t", pa.schema([("a", pa.int64())])).append(pa.table({"a": [1, 2]}))
+    other = Lake(own_lake.config)
+    for lake in (own_lake, other):
+        assert lake.cache.count == 0
+        assert rookery.table("db.t", lake).explain("a = 7").files == ()
+        assert lake.cache.count > 0
+    held = other.cache.count
+    own_lake.clear_cache()
+    assert (own_lake.cache.count, own_lake.cache.nbytes, other.cache.count) == (0, 0, held)
+    assert rookery.table("db.t", own_lake).explain("a = 7").files == ()
+    assert own_lake.cache.count > 0
+
+
+LISTS = ("columns", "exclude", "histogram", "top_k", "drop_histogram", "drop_top_k")
+SETS = ("together", "drop_together")
+
+
+@pytest.mark.parametrize("option", [*LISTS, *SETS])
+def test_columns_of_an_analysis_are_lists(own_lake: Lake, option: str) -> None:
+    """One name would be taken for a list of its letters."""
+    own_lake.catalog.create_namespace("db")
+    own_lake.catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
+    for value in ("a", ["a"]) if option in SETS else ("a",):
+        with pytest.raises(UsageError, match="list of names") as caught:
+            rookery.analyze(own_lake.spark, "db.t", lake=own_lake, **{option: value})  # type: ignore[arg-type]
+        assert f"use {option}=[" in str(caught.value.hint)
+
+
+def test_columns_of_a_table_are_lists(own_lake: Lake) -> None:
+    own_lake.catalog.create_namespace("db")
+    own_lake.catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
+    table = rookery.table("db.t", own_lake)
+    with pytest.raises(UsageError, match="list of names"):
+        table.read(columns="a")
+    with pytest.raises(UsageError, match="list of names"):
+        table.estimate(group_by="a")
+    with pytest.raises(UsageError, match="list of names"):
+        table.scan(None, columns="a")  # type: ignore[arg-type]

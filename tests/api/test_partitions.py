@@ -8,17 +8,16 @@ import pyarrow as pa
 import pytest
 
 import rookery
-from rookery.api.lake import Lake, connect
+from rookery.api.lake import Lake
 from rookery.model import UsageError
+from tests.lakehouse import sqlite_lake
 
 SCHEMA = pa.schema([("region", pa.string()), ("n", pa.int64())])
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    found = connect(uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}")
-    found.catalog.create_namespace("db")
-    return found
+    return sqlite_lake(tmp_path)
 
 
 def make(lake: Lake, version: int) -> None:

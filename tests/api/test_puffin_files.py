@@ -9,7 +9,7 @@ import pytest
 
 from rookery.api import puffin_files
 from rookery.io import BytesSink
-from rookery.model import Estimate, FormatError, Outcome, StorageError, UsageError
+from rookery.model import CheckOutcome, Estimate, FormatError, StorageError, UsageError
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, Writer, open_puffin
 from rookery.sidecar.checksums import SealingWriter
 from rookery.sketch.bitmap import BitmapBuilder
@@ -87,7 +87,7 @@ def test_inspect_and_verify_hll(tmp_path: Path, values: int, mode: str, ndv: int
         for check in puffin_files.verify(path).checks
         if check.rule == "an HLL sketch"
     ]
-    assert rules == [("blob 0", Outcome.OK), ("blob 1", Outcome.FINDING)]
+    assert rules == [("blob 0", CheckOutcome.OK), ("blob 1", CheckOutcome.FINDING)]
 
 
 @pytest.mark.parametrize(("stated", "kept"), [("50000", False), ("51674", True), ("many", False)])
@@ -106,7 +106,7 @@ def test_verify_decodes_blobs_of_ours(tmp_path: Path) -> None:
         for check in puffin_files.verify(tmp_path / "a").checks
         if check.rule == "payload can be decoded"
     ]
-    assert [check.outcome for check in checks] == [Outcome.OK, Outcome.FINDING]
+    assert [check.outcome for check in checks] == [CheckOutcome.OK, CheckOutcome.FINDING]
 
 
 def test_inspect_bytes_and_a_compressed_footer(tmp_path: Path) -> None:
@@ -156,20 +156,20 @@ def test_verify(sample: Path) -> None:
     report = puffin_files.verify(sample)
     assert not report.has_findings
     assert {check.subject for check in report.checks} == {"file", "footer", "blob 0", "blob 1", "blob 2"}
-    notes = [check for check in report.checks if check.outcome is Outcome.NOTE]
+    notes = [check for check in report.checks if check.outcome is CheckOutcome.NOTE]
     assert [check.subject for check in notes] == ["blob 2"]  # of an unknown type
 
 
 def test_verify_finds_what_is_bad(tmp_path: Path) -> None:
     report = puffin_files.verify(write_with_bad_blob(tmp_path / "bad.puffin"))
-    found = {check.subject for check in report.checks if check.outcome is Outcome.FINDING}
+    found = {check.subject for check in report.checks if check.outcome is CheckOutcome.FINDING}
     assert found == {"blob 0", "blob 1"}
 
 
 def test_verify_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not a Puffin file, and long enough to be taken for one")
     report = puffin_files.verify(tmp_path / "text")
-    assert [check.outcome for check in report.checks] == [Outcome.FINDING]
+    assert [check.outcome for check in report.checks] == [CheckOutcome.FINDING]
 
 
 def test_copy_is_byte_for_byte(sample: Path, tmp_path: Path) -> None:

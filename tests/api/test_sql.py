@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,26 +9,18 @@ import pytest
 import rookery
 from rookery.api.lake import Lake
 from rookery.model import UsageError
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def _shared_catalog(_isolated: None, rookery_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ROOKERY_HOME", str(rookery_home))
+pytestmark = pytest.mark.usefixtures("shared_catalog")
 
 
 @pytest.fixture
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
-
-
-@pytest.fixture
-def goods(spark: SparkSession, new_table: NewTable) -> str:
-    name = new_table("id bigint, `the price` int, At struct<x: int, y: int>", "goods")
+def goods(spark: SparkSession, own_table: NewTable) -> str:
+    name = own_table("id bigint, `the price` int, At struct<x: int, y: int>", "goods")
     spark.range(0, 12, 1, 1).selectExpr(
         "id", "cast(id % 5 AS int) AS `the price`", "named_struct('x', 1, 'y', cast(id % 2 AS int)) AS At"
     ).writeTo(name).append()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,26 +11,18 @@ from rookery.api.lake import Lake
 from rookery.api.statistics import AnalyzeReport, StatsReport
 from rookery.api.values import plain
 from rookery.model import UsageError
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(autouse=True)
-def _shared_catalog(_isolated: None, rookery_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ROOKERY_HOME", str(rookery_home))
+pytestmark = pytest.mark.usefixtures("shared_catalog")
 
 
 @pytest.fixture
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
-
-
-@pytest.fixture
-def letters(spark: SparkSession, new_table: NewTable) -> str:
-    name = new_table("id bigint, `<b>letter</b>` string")
+def letters(spark: SparkSession, own_table: NewTable) -> str:
+    name = own_table("id bigint, `<b>letter</b>` string")
     spark.range(0, 20, 1, 1).selectExpr("id", "char(97 + id % 4) AS `<b>letter</b>`").writeTo(name).append()
     return name
 
@@ -69,12 +59,6 @@ def test_html(spark: SparkSession, letters: str) -> None:
         assert "&lt;b&gt;letter&lt;/b&gt;" in html
         assert "<b>letter" not in html
     assert "nothing has changed" in rookery.analyze(spark, letters)._repr_html_()
-
-
-@pytest.mark.parametrize("option", ["columns", "exclude"])
-def test_a_string_is_no_list_of_columns(spark: SparkSession, letters: str, option: str) -> None:
-    with pytest.raises(UsageError, match="list of names"):
-        rookery.analyze(spark, letters, **{option: "id"})
 
 
 def test_progress(spark: SparkSession, lake: Lake, letters: str) -> None:

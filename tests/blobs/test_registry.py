@@ -10,7 +10,7 @@ import pytest
 
 from rookery import blobs
 from rookery.blobs import BLOB_TYPES, CHECKS, KNOWN, BlobType, is_carried
-from rookery.model import FormatError, Outcome
+from rookery.model import CheckOutcome, FormatError
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, BlobMetadata
 from rookery.sketch import blob_types
 
@@ -44,7 +44,7 @@ def test_bytes_that_are_something_else(kind: BlobType, payload: bytes) -> None:
         kind.summarize(BLOB, payload, "s3://bucket/file.puffin")
     assert caught.value.place.file == "s3://bucket/file.puffin"
     checks = list(CHECKS[kind.name]("blob 0", BLOB, payload))
-    assert Outcome.FINDING in {check.outcome for check in checks}
+    assert CheckOutcome.FINDING in {check.outcome for check in checks}
     assert {check.subject for check in checks} == {"blob 0"}
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rookery as product
 from rookery.api.values import plain
 from rookery.cli.cells import values_of
 from rookery.model.calendar import day_text
 from tests.cli.conftest import Rookery
+from tests.lakehouse import sqlite_lake, sqlite_words
 
 MOST, LEAST = 2**31 - 1, -(2**31)
 DAYS = [MOST, LEAST, 2_932_897, -719_163, -719_562, 0, None]
@@ -130,9 +130,7 @@ def test_numbers_that_json_lacks() -> None:
 @pytest.fixture
 def options(tmp_path: Path) -> list[str]:
     """The options that name a catalog with the table db.t, whose rows Python's calendar has no dates for."""
-    options = {"uri": f"sqlite:///{tmp_path / 'c.db'}", "warehouse": f"file://{tmp_path / 'w'}"}
-    catalog = product.connect(**options).catalog
-    catalog.create_namespace("db")
+    catalog = sqlite_lake(tmp_path).catalog
     days = pa.array(DAYS, pa.date32())
     floats = pa.array([float("nan"), float("inf"), float("-inf"), 0.0, 1.0, 2.0, None])
     nested = pa.StructArray.from_arrays([days, floats], ["d", "f"])
@@ -141,7 +139,7 @@ def options(tmp_path: Path) -> list[str]:
     catalog.create_table("db.t", rows.schema, properties=unmeasured).append(
         rows
     )  # PyIceberg has no such days
-    return [word for name, value in options.items() for word in (f"--{name}", value)]
+    return sqlite_words(tmp_path)
 
 
 def test_read(rookery: Rookery, options: list[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from rookery.api import doctor as doctor_api
 from rookery.api.lake import connect
-from rookery.model import Outcome, UsageError
+from rookery.model import CheckOutcome, UsageError
 from rookery.tables import embedded
 from tests.cli.conftest import Rookery
 
@@ -119,7 +119,7 @@ def test_catalog_without_an_address(rookery: Rookery) -> None:
 
 def test_report() -> None:
     report = doctor_api.doctor(connect(), ("python",))
-    assert [check.outcome for check in report.checks] == [Outcome.OK]
+    assert [check.outcome for check in report.checks] == [CheckOutcome.OK]
     with pytest.raises(UsageError, match="no check 'x'") as caught:
         doctor_api.doctor(connect(), ("x",))
     assert "python, java" in (caught.value.hint or "")

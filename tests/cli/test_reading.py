@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,9 +26,7 @@ STAGES = [
 FIGURES = {"name", "files_in", "files_out", "bytes_in", "bytes_out", "index_bytes", "ms", "note"}
 
 
-@pytest.fixture(autouse=True)
-def _shared_catalog(home: Path, rookery_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ROOKERY_HOME", str(rookery_home))
+pytestmark = pytest.mark.usefixtures("shared_catalog")
 
 
 @pytest.fixture(scope="module")

@@ -26,16 +26,7 @@ FIELDS = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _shared_catalog(home: Path, rookery_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The home is the test's own, but the embedded catalog is the one that the session knows."""
-    monkeypatch.setenv("ROOKERY_HOME", str(rookery_home))
-
-
-@pytest.fixture
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
+pytestmark = pytest.mark.usefixtures("shared_catalog")
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +44,9 @@ def untouched(spark: SparkSession, shared_table: NewTable) -> str:
 
 
 @pytest.fixture
-def people(spark: SparkSession, new_table: NewTable) -> str:
+def people(spark: SparkSession, own_table: NewTable) -> str:
     """Ten rows in one file: an id, a name of which there are three, and a city that is null for half."""
-    name = new_table("id bigint, name string, at struct<city: string, zip: int>", "people")
+    name = own_table("id bigint, name string, at struct<city: string, zip: int>", "people")
     append(spark, name, 0, 10)
     return name
 
@@ -185,10 +176,10 @@ class TestAnalyze:
         assert lake.load(people).metadata == before
         assert not kept(lake, people).exists()
 
-    def test_pattern(self, rookery: Rookery, spark: SparkSession, people: str, new_table: NewTable) -> None:
+    def test_pattern(self, rookery: Rookery, spark: SparkSession, people: str, own_table: NewTable) -> None:
         namespace = people.split(".")[1]
-        new_table("a int", "also")
-        other = new_table("a int", "other")
+        own_table("a int", "also")
+        other = own_table("a int", "other")
         spark.sql(f"INSERT INTO {other} VALUES (1), (2)")
         code, out, err = rookery("analyze", f"{namespace}.*")
         assert (code, err) == (0, "")
@@ -202,9 +193,9 @@ class TestAnalyze:
         assert reports["failed"] == []
 
     def test_one_of_several_fails(
-        self, rookery: Rookery, spark: SparkSession, lake: Lake, people: str, new_table: NewTable
+        self, rookery: Rookery, spark: SparkSession, lake: Lake, people: str, own_table: NewTable
     ) -> None:
-        bad = new_table("a int", "bad")
+        bad = own_table("a int", "bad")
         spark.sql(f"INSERT INTO {bad} VALUES (1)")
         (file,) = lake.load(bad).inspect.files().to_pylist()
         Path(file["file_path"].removeprefix("file:")).unlink()
@@ -220,15 +211,15 @@ class TestAnalyze:
         assert lake.load(bad).metadata.statistics == []
 
     def test_what_a_column_is_called_is_shown_as_it_is(
-        self, rookery: Rookery, spark: SparkSession, new_table: NewTable
+        self, rookery: Rookery, spark: SparkSession, own_table: NewTable
     ) -> None:
-        name = new_table("`[red]` string")
+        name = own_table("`[red]` string")
         spark.sql(f"INSERT INTO {name} VALUES ('[bold]x')")
         assert "\n[red]  " in rookery("analyze", name)[1]
         assert "  [bold]x  " in rookery("stats", name)[1]
 
-    def test_unsupported_type(self, rookery: Rookery, spark: SparkSession, new_table: NewTable) -> None:
-        name = new_table("id bigint, nothing void", format_version=3)
+    def test_unsupported_type(self, rookery: Rookery, spark: SparkSession, own_table: NewTable) -> None:
+        name = own_table("id bigint, nothing void", format_version=3)
         spark.sql(f"INSERT INTO {name} SELECT 7, null")
         code, out, err = rookery("analyze", name)
         assert (code, err) == (0, "")
@@ -287,18 +278,18 @@ class TestStats:
         assert (column["ndv"], column["coverage"]) == (10, 1.0)
 
     def test_a_table_made_anew_knows_nothing_of_the_old(
-        self, rookery: Rookery, spark: SparkSession, people: str, new_table: NewTable
+        self, rookery: Rookery, spark: SparkSession, people: str, own_table: NewTable
     ) -> None:
         rookery("analyze", people)
         spark.sql(f"DROP TABLE {people} PURGE")
-        name = new_table("id bigint", "people")
+        name = own_table("id bigint", "people")
         spark.sql(f"INSERT INTO {name} VALUES (1)")
         assert name == people
         assert rookery("stats", people)[1].splitlines()[0].endswith(", never analysed")
         assert columns_of(rookery, "analyze", people)["id"]["ndv"] == 1
 
-    def test_human_values(self, rookery: Rookery, spark: SparkSession, new_table: NewTable) -> None:
-        name = new_table("d date, t timestamp, n timestamp_ntz, m decimal(9, 2), b binary, u boolean")
+    def test_human_values(self, rookery: Rookery, spark: SparkSession, own_table: NewTable) -> None:
+        name = own_table("d date, t timestamp, n timestamp_ntz, m decimal(9, 2), b binary, u boolean")
         spark.sql(
             f"INSERT INTO {name} VALUES (date'2024-05-01', timestamp'2024-05-01 10:00:00', "
             "timestamp_ntz'2024-05-01 10:00:00.123456', 12.30, X'00ff', true), "
@@ -474,8 +465,8 @@ class TestBadInput:
         assert (code, out) == (2, "")
         assert err.splitlines() == [f"error: {view} is a view", "hint: name the tables that it reads"]
 
-    def test_empty_table(self, rookery: Rookery, lake: Lake, new_table: NewTable) -> None:
-        name = new_table("a int")
+    def test_empty_table(self, rookery: Rookery, lake: Lake, own_table: NewTable) -> None:
+        name = own_table("a int")
         code, out, err = rookery("analyze", name)
         assert (code, err) == (0, "")
         assert out == f"{name}: the table is empty, there is nothing to analyse\n"
@@ -484,9 +475,9 @@ class TestBadInput:
 
     @pytest.mark.parametrize("analysed_before", [False, True])
     def test_no_files_left(
-        self, rookery: Rookery, spark: SparkSession, new_table: NewTable, analysed_before: bool
+        self, rookery: Rookery, spark: SparkSession, own_table: NewTable, analysed_before: bool
     ) -> None:
-        name = new_table("a int")
+        name = own_table("a int")
         spark.sql(f"INSERT INTO {name} VALUES (1), (2)")
         if analysed_before:
             assert rookery("analyze", name)[0] == 0
@@ -497,9 +488,9 @@ class TestBadInput:
         assert (column["ndv"], column["kind"], column["min"], column["coverage"]) == (0, "exact", None, 1.0)
 
     def test_a_type_that_pyiceberg_does_not_know(
-        self, rookery: Rookery, spark: SparkSession, new_table: NewTable
+        self, rookery: Rookery, spark: SparkSession, own_table: NewTable
     ) -> None:
-        name = new_table("id bigint, v variant", format_version=3)
+        name = own_table("id bigint, v variant", format_version=3)
         spark.sql(f"INSERT INTO {name} SELECT 7, parse_json('{{}}')")
         code, out, err = rookery("analyze", name)
         assert (code, err) == (0, "")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import rookery as product
+from tests.lakehouse import sqlite_lake, sqlite_words
 from tests.samples import UNKNOWN_PAYLOAD
 
 ENDS = """
@@ -69,12 +69,10 @@ def test_a_signal_ends_the_wait_for_threads() -> None:
 def lake(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The options that name a catalog with the table db.t."""
     folder = tmp_path_factory.mktemp("lake")
-    options = {"uri": f"sqlite:///{folder / 'c.db'}", "warehouse": f"file://{folder / 'w'}"}
-    catalog = product.connect(**options).catalog
-    catalog.create_namespace("db")
+    catalog = sqlite_lake(folder).catalog
     rows = pa.table({"id": [1, 2], "s": ["a", "b"]})
     catalog.create_table("db.t", rows.schema).append(rows)
-    return [word for name, value in options.items() for word in (f"--{name}", value)]
+    return sqlite_words(folder)
 
 
 COMMANDS = [

@@ -44,7 +44,7 @@ class Made:
         self.handle: TableHandle = rookery.table("db.t", self.lake)
         self.registered: list[int] = []
 
-    def analyse(self, choice: Choice = analysing.EVERYTHING) -> analysing.Outcome:
+    def analyse(self, choice: Choice = analysing.EVERYTHING) -> analysing.AnalyzeResult:
         return analysing.analyze(lambda: NO_SPARK, *self.lake.open("db.t"), choice)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -10,13 +11,16 @@ import pyarrow as pa
 import pytest
 from pyiceberg.types import LongType
 
-from rookery.collect import plan
+from rookery.collect import part_files, plan, run
 from rookery.collect.distributions import DistributionSketches
 from rookery.collect.keep import keep
+from rookery.collect.task import Partial
 from rookery.indexes.bitmap import whole_index
 from rookery.indexes.bloom import matrices
 from rookery.model.cache import clear_caches
-from rookery.sidecar import Index
+from rookery.sidecar import Index, State
+from rookery.sketch.bitmap import BitmapIndex
+from rookery.sketch.bloom_matrix import BloomMatrix
 from tests.collect.plain import PlainTable
 
 SCHEMA = pa.schema([("id", pa.int32()), ("word", pa.string())])
@@ -203,3 +207,62 @@ def test_files_in_several_parts(table: PlainTable, monkeypatch: pytest.MonkeyPat
     table.analyse(full=True)
     clear_caches()
     assert [table.count(f"id = {number}") for number in range(1000, 3000, 97)] == [1] * 21
+
+
+@pytest.mark.parametrize("least_bytes", [1, part_files.LEAST_BYTES])
+def test_two_indexes_on_one_column_of_files_in_several_parts(
+    table: PlainTable, monkeypatch: pytest.MonkeyPatch, least_bytes: int
+) -> None:
+    """Parts of both kinds come from several tasks, in files or in rows, and are joined each with its own."""
+    table.table.transaction().set_properties({"write.parquet.row-group-limit": "100"}).commit_transaction()
+    words = [f"w{number // 40}" for number in range(2000)]
+    for start in (0, 1000):
+        ids = pa.array(range(start, start + 1000), pa.int32())
+        table.append(pa.table({"id": ids, "word": words[start : start + 1000]}, schema=SCHEMA))
+    for kind in ("bloom", "bitmap"):
+        table.add_index(kind, "word")
+    whole = indexes_on_words(table, table.analyse(full=True))
+
+    def as_on_spark(
+        _: object, tasks: list[plan.Task], io_properties: dict[str, str], folder: str, __: object
+    ) -> Iterator[Partial]:
+        """Yield what executors send, without Spark between them and the driver."""
+        assert max(piece.parts for task in tasks for piece in task.files) > 1
+        assert all([index.kind.name for index in task.indexes] == ["bloom", "bitmap"] for task in tasks)
+        batches = [pa.record_batch({"id": pa.array(range(len(tasks)), pa.int64())})]
+        sent = [
+            row
+            for batch in run._mapper(tuple(tasks), io_properties, folder)(batches)
+            for row in run._cells(batch)
+        ]
+        kinds.append({kind for _, kind, *_ in sent})
+        rows = (run._Row(*row) for row in sent)
+        return run._partials(rows, {task.group: task.indexes for task in tasks}, io_properties)
+
+    kinds: list[set[str]] = []
+    monkeypatch.setattr(part_files, "LEAST_BYTES", least_bytes)
+    monkeypatch.setattr(plan, "SPLIT_BYTES", 50)
+    monkeypatch.setattr(run, "LOCAL_BYTES", 0)
+    monkeypatch.setattr(run, "_run_on_spark", as_on_spark)
+    monkeypatch.setattr("tests.collect.plain.NO_SPARK.sparkContext.defaultParallelism", 16)
+    assert indexes_on_words(table, table.analyse(full=True)) == whole
+    assert [("index file" in kind, "index" in kind) for kind in kinds] == [
+        (least_bytes == 1, least_bytes > 1)
+    ]
+    clear_caches()
+    every = table.read("id >= 0")
+    for number in range(52):
+        where = f"word = 'w{number}'"
+        rows = [row for row in every if row["word"] == f"w{number}"]
+        assert (table.read(where), table.count(where)) == (rows, len(rows))
+
+
+def indexes_on_words(table: PlainTable, state: State) -> tuple[list[BloomMatrix], BitmapIndex | None]:
+    """Both indexes, as the one segment of a state has them."""
+    assert covers_all(table)
+    (entry,) = state.header.segments
+    with table.store.open_segment(entry) as segment:
+        bitmap = whole_index(segment, 2)
+        assert bitmap is not None
+        assert bitmap.covered.all()
+        return matrices(segment, 2), bitmap

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.collect.analyze import Outcome, analyze
+from rookery.collect.analyze import AnalyzeResult, analyze
 from rookery.collect.choose import Choice
 from rookery.sidecar import DistributionHeader, Store, store_of
 from tests.collect.plain import NO_SPARK
@@ -34,7 +34,7 @@ def rows(start: int) -> list[dict[str, object]]:
 
 def refreshed(
     writer: MemoryWriter, store: Store, choice: Choice = BOTH
-) -> tuple[Outcome, DistributionHeader]:
+) -> tuple[AnalyzeResult, DistributionHeader]:
     found = analyze(lambda: NO_SPARK, writer.open(), store, choice)
     assert found.state is not None
     assert found.state.header.rows is not None

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
-from rookery.api.lake import Lake, connect
+from rookery.api.lake import Lake
 from rookery.collect.choose import Choice, choose
 from rookery.collect.declared_statistics import change_by
 from rookery.collect.distributions import DistributionSketches
@@ -17,14 +16,6 @@ from rookery.collect.progress import silent
 from rookery.collect.segments import write_groups
 from rookery.sidecar import State
 from tests.collect.plain import NO_SPARK
-
-
-def plain_lake(folder: Path) -> Lake:
-    """An empty SQLite catalog with the namespace db."""
-    folder.mkdir(exist_ok=True)
-    lake = connect(uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=f"file://{folder / 'warehouse'}")
-    lake.catalog.create_namespace("db")
-    return lake
 
 
 def add_table(lake: Lake, name: str, *files: pa.Table) -> None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from rookery.api.discover import DiscoverReport
 from rookery.discover.column import comparable_type
-from tests.discover.plain_lake import add_table, analyse, plain_lake
+from tests.discover.plain_lake import add_table, analyse
+from tests.lakehouse import sqlite_lake
 
 TYPES = {
     "int": pa.int32(),
@@ -109,7 +110,7 @@ class Truth:
 def test_all_that_is_true_is_found_and_nothing_else(made: dict[str, Columns]) -> None:
     truth = Truth(made)
     with tempfile.TemporaryDirectory() as folder:
-        lake = plain_lake(Path(folder))
+        lake = sqlite_lake(Path(folder))
         for table, columns in made.items():
             rows = pa.table({name: pa.array(values, TYPES[kind]) for name, (kind, values) in columns.items()})
             files = [part for part in (rows.slice(0, 3), rows.slice(3)) if len(part)]

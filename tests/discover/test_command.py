@@ -9,16 +9,13 @@ import pyarrow as pa
 import pytest
 
 from rookery.cli.app import run
-from tests.discover.plain_lake import add_table, analyse, plain_lake
-
-
-def words(folder: Path) -> list[str]:
-    return ["--uri", f"sqlite:///{folder / 'catalog.db'}", "--warehouse", f"file://{folder / 'warehouse'}"]
+from tests.discover.plain_lake import add_table, analyse
+from tests.lakehouse import sqlite_lake, sqlite_words
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> list[str]:
-    lake = plain_lake(tmp_path)
+    lake = sqlite_lake(tmp_path)
     add_table(lake, "customers", pa.table({"id": range(1, 31), "name": [f"n{n}" for n in range(30)]}))
     add_table(
         lake, "orders", pa.table({"id": range(100, 160), "customer_id": [n % 20 + 1 for n in range(60)]})
@@ -26,7 +23,7 @@ def shop(tmp_path: Path) -> list[str]:
     add_table(lake, "later", pa.table({"id": [1]}))
     for name in ("customers", "orders"):
         analyse(lake, name)
-    return words(tmp_path)
+    return sqlite_words(tmp_path)
 
 
 def test_text_fits_80_columns(shop: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,14 +76,14 @@ def test_bad_input(
 
 
 def test_an_empty_catalog(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plain_lake(tmp_path)
-    assert run(["discover", *words(tmp_path)]) == 2
+    sqlite_lake(tmp_path)
+    assert run(["discover", *sqlite_words(tmp_path)]) == 2
     assert "has no tables" in capsys.readouterr().err
 
 
 def test_no_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    add_table(plain_lake(tmp_path), "t", pa.table({"id": [1]}))
-    assert run(["discover", *words(tmp_path)]) == 0
+    add_table(sqlite_lake(tmp_path), "t", pa.table({"id": [1]}))
+    assert run(["discover", *sqlite_words(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "0 columns of 1 table compared" in out
     assert "foreign keys: none" in out

@@ -14,7 +14,8 @@ from rookery.discover import describe_table
 from rookery.model import UsageError
 from rookery.sidecar import store_of
 from tests.collect.by_rows import analyse_by_rows
-from tests.discover.plain_lake import add_table, analyse, plain_lake
+from tests.discover.plain_lake import add_table, analyse
+from tests.lakehouse import sqlite_lake
 from tests.tables.memory_format import MemoryWriter
 
 
@@ -24,7 +25,7 @@ def numbers(*values: int | None, **more: object) -> pa.Table:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    return plain_lake(tmp_path)
+    return sqlite_lake(tmp_path)
 
 
 def reasons(lake: Lake) -> dict[tuple[str, str | None], str]:

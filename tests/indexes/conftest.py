@@ -14,6 +14,7 @@ from rookery.sidecar import store_of
 from tests.collect.plain import PlainTable
 from tests.indexes.toy import LengthsKind
 from tests.isolation import isolate
+from tests.lakehouse import sqlite_options, sqlite_words
 
 SCHEMA = pa.schema([("id", pa.int64()), ("word", pa.string())])
 ROWS = 20
@@ -67,8 +68,7 @@ class LakeTable(PlainTable):
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LakeTable:
     isolate(tmp_path, monkeypatch)
     clear_caches()
-    uri, warehouse = f"sqlite:///{tmp_path / 'catalog.db'}", f"file://{tmp_path / 'warehouse'}"
-    return LakeTable(connect(uri=uri, warehouse=warehouse), ("--uri", uri, "--warehouse", warehouse))
+    return LakeTable(connect(**sqlite_options(tmp_path)), tuple(sqlite_words(tmp_path)))
 
 
 @pytest.fixture

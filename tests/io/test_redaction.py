@@ -27,6 +27,8 @@ from rookery.io.redaction import is_secret, redact
         "adls.connection-string",
         "header.Authorization",
         "header.X-Api-Key",
+        "api_key",
+        "some.access.key",
     ],
 )
 def test_secret_keys(key: str) -> None:

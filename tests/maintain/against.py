@@ -109,7 +109,7 @@ def _truth(subject: Subject, now: float) -> dict[str, Any]:
         "statistics": age,
         "engine_visibility": engine_visibility,
         "layout": lies,
-        "beside": truth.beside(seen, {path: _snapshots(path) for path in seen.beside}),
+        "sidecar_files": truth.beside(seen, {path: _snapshots(path) for path in seen.beside}),
         "expirable_snapshots": old,
         "score": _score(age, engine_visibility, lies, policy, old),
         "drift_low": max((column.drift_low or 0.0 for column in drifts), default=0.0),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from rookery.api.lake import Lake
 from rookery.maintain.pipeline import NAMES, maintain_table
 from rookery.maintain.policies.policy import DEFAULT
 from rookery.maintain.steps.step import Outcome
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.maintain.tending import (
     BRISK,
     DAY,
@@ -31,12 +30,6 @@ from tests.maintain.tending import (
 PATIENT = replace(BRISK, snapshots=DEFAULT.snapshots)
 
 
-@pytest.fixture
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
-
-
 def fill(spark: SparkSession, table: str, files: int, rows: int = 100) -> None:
     """Append small files, a commit each."""
     for number in range(files):
@@ -50,9 +43,9 @@ def fill(spark: SparkSession, table: str, files: int, rows: int = 100) -> None:
     ("version", "partitioned"), [(2, ""), (2, "kind"), (3, "bucket(2, id)")], ids=["v2", "v2-parts", "v3"]
 )
 def test_a_neglected_table_is_made_whole(
-    spark: SparkSession, lake: Lake, new_table: NewTable, version: int, partitioned: str
+    spark: SparkSession, lake: Lake, own_table: NewTable, version: int, partitioned: str
 ) -> None:
-    table = new_table(
+    table = own_table(
         "id bigint, kind int, note string",
         partitioned=partitioned,
         format_version=version,

@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rookery.api.lake import Lake
 from rookery.cli.app import run
 from tests.isolation import isolate
+from tests.lakehouse import sqlite_words
 from tests.maintain.runs.small_site import small_lake
 
 Command = Callable[..., tuple[int, str, str]]
@@ -30,12 +31,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
 
 @pytest.fixture
 def status(lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    where = (
-        "--uri",
-        f"sqlite:///{tmp_path}/lake/catalog.db",
-        "--warehouse",
-        f"file://{tmp_path}/lake/warehouse",
-    )
+    where = sqlite_words(tmp_path / "lake")
 
     def call(*words: str) -> tuple[int, str, str]:
         code = run([*where, "status", *words])
@@ -140,8 +136,7 @@ def test_a_manifest_list_that_is_gone(lake: Lake, status: Command) -> None:
 
 @pytest.mark.parametrize("output", ["text", "json", "prometheus"])
 def test_no_spark_is_imported(lake: Lake, tmp_path: Path, output: str) -> None:
-    uri, warehouse = f"sqlite:///{tmp_path}/lake/catalog.db", f"file://{tmp_path}/lake/warehouse"
-    words = ["--uri", uri, "--warehouse", warehouse, "status", "--columns", "--output", output]
+    words = [*sqlite_words(tmp_path / "lake"), "status", "--columns", "--output", output]
     program = (
         "import sys; from rookery.cli.app import run\n"
         f"code = run({words!r})\n"

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from rookery.model import Certainty, Check, Estimate, Outcome, findings
+from rookery.model import Certainty, Check, CheckOutcome, Estimate, findings
 
 
 def test_exact_estimate() -> None:
@@ -26,7 +26,7 @@ def test_estimates_are_values() -> None:
 def test_only_findings_are_found() -> None:
     kept = Check.of("file", "rule", True, hint="nothing to do")
     broken = Check.of("file", "rule", False, "detail", hint="mend it")
-    noted = Check("file", "rule", Outcome.NOTE)
-    assert (kept.outcome, kept.hint) == (Outcome.OK, None)
-    assert (broken.outcome, broken.hint) == (Outcome.FINDING, "mend it")
+    noted = Check("file", "rule", CheckOutcome.NOTE)
+    assert (kept.outcome, kept.hint) == (CheckOutcome.OK, None)
+    assert (broken.outcome, broken.hint) == (CheckOutcome.FINDING, "mend it")
     assert findings((kept, broken, noted)) == (broken,)

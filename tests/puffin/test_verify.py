@@ -6,7 +6,7 @@ import datasketches
 import pytest
 
 from rookery.api.puffin_files import VerifyReport, verify
-from rookery.model import Outcome, findings
+from rookery.model import CheckOutcome, findings
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, DeletionVector, Limits
 from rookery.sketch import ThetaSketch
 from tests.puffin.builders import (
@@ -73,7 +73,7 @@ def test_a_good_file_passes(codec: str, compress_footer: bool) -> None:
     assert not report.has_findings
     assert failed(report) == []
     assert report.file == source(data).name
-    rules = {check.rule for check in report.checks if check.outcome is Outcome.OK}
+    rules = {check.rule for check in report.checks if check.outcome is CheckOutcome.OK}
     assert {
         "magic at the start",
         "magic before and after the footer",
@@ -109,14 +109,14 @@ def test_the_parts_of_a_file_by_hand_pass() -> None:
 def test_an_unknown_type_is_only_noted() -> None:
     report = verify(puffin(Blob("from-the-future", b"?")))
     assert not report.has_findings
-    (note,) = [check for check in report.checks if check.outcome is Outcome.NOTE]
+    (note,) = [check for check in report.checks if check.outcome is CheckOutcome.NOTE]
     assert "from-the-future" in note.detail
 
 
 def test_a_file_that_nobody_signed_is_only_noted() -> None:
     report = verify(puffin(created_by=None))
     assert not report.has_findings
-    (note,) = [check for check in report.checks if check.outcome is Outcome.NOTE]
+    (note,) = [check for check in report.checks if check.outcome is CheckOutcome.NOTE]
     assert note.rule == "says its writer in created-by"
 
 
@@ -223,7 +223,7 @@ def test_one_bad_blob_does_not_hide_the_next() -> None:
     )
     report = verify(data)
     assert failed(report) == [("blob 0", "one whole zstd frame"), ("blob 2", "metadata complete")]
-    assert ("blob 3", Outcome.OK) in [(check.subject, check.outcome) for check in report.checks]
+    assert ("blob 3", CheckOutcome.OK) in [(check.subject, check.outcome) for check in report.checks]
 
 
 def test_a_finding_says_where() -> None:

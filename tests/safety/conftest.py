@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rookery.api.lake import Lake
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 from tests.safety.places import Place
 
 if TYPE_CHECKING:
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
+def new_table(own_table: NewTable) -> NewTable:
+    return own_table
 
 
 @pytest.fixture

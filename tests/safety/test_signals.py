@@ -24,7 +24,7 @@ import pytest
 
 import rookery
 from rookery.api.lake import Lake
-from rookery.api.watch import leases_of
+from rookery.api.maintenance import leases_of
 from rookery.io import local_path
 from rookery.maintain.pipeline import NAMES
 from rookery.maintain.runs.history import History

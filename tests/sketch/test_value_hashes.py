@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from datetime import datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any
@@ -17,7 +16,6 @@ from rookery.model.predicate import Value
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.sketch.bloom_builder import BloomBuilder
 from rookery.sketch.kmv import ThetaBuilder
-from rookery.sketch.single_value import bitmap_value
 from rookery.sketch.value_hashes import bloom_hashes, theta_hashes
 from rookery.sketch.values import add_arrow
 
@@ -126,16 +124,3 @@ def test_zeros_are_two_and_equal() -> None:
         for hashes in (bloom_hashes, theta_hashes):
             assert hashes(kind, 0.0) == hashes(kind, -0.0) == hashes(kind, 0)
             assert len(set(hashes(kind, 0.0) or ())) == 2
-
-
-def test_the_bytes_of_bitmaps() -> None:
-    nan = struct.pack("<d", float("nan"))
-    assert bitmap_value("double", -float("nan")) == bitmap_value("double", float("nan")) == nan
-    assert bitmap_value("double", -0.0) == bytes(8)
-    assert bitmap_value("float", 0.1) is None  # a float is compared as a double, and none is that
-    assert bitmap_value("float", 0.5) == struct.pack("<f", 0.5)
-    assert bitmap_value("int", 1.5) is None
-    assert bitmap_value("string", "") == b""
-    assert bitmap_value("date", 1) == struct.pack("<i", 1)
-    assert bitmap_value("boolean", True) == b"\1"
-    assert bitmap_value("decimal(9, 2)", 128) == b"\0\x80"

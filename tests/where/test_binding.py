@@ -11,7 +11,7 @@ import pytest
 
 from rookery.model import Field, UsageError
 from rookery.model.predicate import opaque_parts
-from rookery.where.binding import Group, Names
+from rookery.where.binding import Names, NestedColumn
 from rookery.where.literals import single
 from rookery.where.sql_text import parse_predicate
 from rookery.where.to_sql import spell
@@ -38,11 +38,11 @@ class TestNames:
         assert self.names.find(("User", "name")) == Field(2, "user.Name", "string")
 
     def test_groups(self) -> None:
-        assert self.names.find(("user",)) == Group("user", "struct")
-        assert self.names.find(("list",)) == Group("list", "list")
-        assert self.names.find(("list", "x")) == Group("list.x", "list")
-        assert self.names.find(("map",)) == Group("map", "map")
-        assert self.names.find(("map", "some key")) == Group("map.`some key`", "value of a map")
+        assert self.names.find(("user",)) == NestedColumn("user", "struct")
+        assert self.names.find(("list",)) == NestedColumn("list", "list")
+        assert self.names.find(("list", "x")) == NestedColumn("list.x", "list")
+        assert self.names.find(("map",)) == NestedColumn("map", "map")
+        assert self.names.find(("map", "some key")) == NestedColumn("map.`some key`", "value of a map")
 
     def test_unknown(self) -> None:
         with pytest.raises(UsageError, match="no column 'idd' here") as caught:

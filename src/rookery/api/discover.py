@@ -26,6 +26,8 @@ from rookery.io.redaction import one_line
 from rookery.model import Report, Sheet, UsageError
 from rookery.tables.java_errors import as_rookery
 
+__all__ = ["DiscoverReport", "discover"]
+
 
 @dataclass(frozen=True, slots=True)
 class DiscoverReport(Report):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+__all__ = ["LEAST_CONFIDENCE", "Kind"]
+
 LEAST_CONFIDENCE = 0.99
 
 

@@ -12,6 +12,8 @@ from rookery.model import Field, Sheet
 from rookery.model.type_names import base_type
 from rookery.sidecar import State
 
+__all__ = ["RowStats", "TopValue"]
+
 RANKS = ("0", "0.25", "0.5", "0.75", "1")
 BUCKETS = 16
 TOP = 10

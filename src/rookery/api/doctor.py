@@ -19,7 +19,7 @@ from rookery.io.redaction import redact
 from rookery.model import (
     CatalogError,
     Check,
-    Outcome,
+    CheckOutcome,
     Report,
     RookeryError,
     Sheet,
@@ -30,6 +30,8 @@ from rookery.model import (
 from rookery.model.check import check_sheet
 from rookery.spark import find_java, hidden_stores, spark_catalog
 from rookery.tables import configured, resolve
+
+__all__ = ["DoctorReport", "doctor"]
 
 T = TypeVar("T")
 _SECONDS = 20.0  # that a catalog or a store is waited for
@@ -84,7 +86,7 @@ def _python(lake: Lake) -> Check:
 
 def _java(lake: Lake) -> Check:
     java = find_java()
-    return Check("java", _RULES["java"], Outcome.OK, f"{java.major} at {java.path}")
+    return Check("java", _RULES["java"], CheckOutcome.OK, f"{java.major} at {java.path}")
 
 
 def _spark(lake: Lake) -> Check:
@@ -92,7 +94,7 @@ def _spark(lake: Lake) -> Check:
         installed = version("pyspark")
     except PackageNotFoundError:
         return Check(
-            "spark", _RULES["spark"], Outcome.FINDING, "not installed", "pip install 'rookery[spark]'"
+            "spark", _RULES["spark"], CheckOutcome.FINDING, "not installed", "pip install 'rookery[spark]'"
         )
     return Check.of(
         "spark",
@@ -113,8 +115,8 @@ def _jars(lake: Lake) -> Check:
     missing = [package for package in packages if not (folder / _jar_name(package)).exists()]
     if missing:
         names = ", ".join(package.split(":")[1] for package in missing)
-        return Check("jars", _RULES["jars"], Outcome.NOTE, f"fetched at the first session: {names}")
-    return Check("jars", _RULES["jars"], Outcome.OK, f"{len(packages)} in {folder}")
+        return Check("jars", _RULES["jars"], CheckOutcome.NOTE, f"fetched at the first session: {names}")
+    return Check("jars", _RULES["jars"], CheckOutcome.OK, f"{len(packages)} in {folder}")
 
 
 def _jar_name(package: str) -> str:
@@ -127,7 +129,7 @@ def _catalog(lake: Lake) -> Check:
     return Check(
         "catalog",
         _RULES["catalog"],
-        Outcome.OK,
+        CheckOutcome.OK,
         f"'{lake.name}' ({lake.config.type}), {counted(count, 'namespace')}",
     )
 
@@ -136,11 +138,11 @@ def _read(lake: Lake) -> Check:
     """Read what every other command reads first: a table's manifest list, and its sidecar files."""
     name = _within(_SECONDS, lambda: next(lake.tables(), None))
     if name is None:
-        return Check("read", _RULES["read"], Outcome.NOTE, f"'{lake.name}' has no table yet")
+        return Check("read", _RULES["read"], CheckOutcome.NOTE, f"'{lake.name}' has no table yet")
     table, store = _within(_SECONDS, lambda: lake.open(name))
     snapshot = table.snapshot()
     _within(_SECONDS, lambda: (table.file_lists(snapshot) if snapshot else (), store.listing()))
-    return Check("read", _RULES["read"], Outcome.OK, f"{name} at {shown(table.location)}")
+    return Check("read", _RULES["read"], CheckOutcome.OK, f"{name} at {shown(table.location)}")
 
 
 def _others(lake: Lake) -> list[Check]:
@@ -148,7 +150,7 @@ def _others(lake: Lake) -> list[Check]:
     checks = []
     for name in sorted(set(configured()) - {lake.name.lower()}):
         results = [_run_one(each, Lake(resolve(name))) for each in ("catalog", "read")]
-        worst = next((check for check in results if check.outcome is Outcome.FINDING), results[-1])
+        worst = next((check for check in results if check.outcome is CheckOutcome.FINDING), results[-1])
         checks.append(replace(worst, subject=name, rule=_RULES["others"]))
     return checks
 
@@ -176,10 +178,12 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 def _write(lake: Lake) -> Check:
     warehouse = lake.properties.get("warehouse", "")
     if not warehouse.startswith("/") and "://" not in warehouse:
-        return Check("write", _RULES["write"], Outcome.NOTE, "only the catalog's server knows its location")
+        return Check(
+            "write", _RULES["write"], CheckOutcome.NOTE, "only the catalog's server knows its location"
+        )
     probe = f"{warehouse.rstrip('/')}/.rookery-doctor-{uuid.uuid4().hex}"
     _within(_SECONDS, lambda: _try_writing(probe, lake.properties))
-    return Check("write", _RULES["write"], Outcome.OK, redact(warehouse))
+    return Check("write", _RULES["write"], CheckOutcome.OK, redact(warehouse))
 
 
 def _try_writing(probe: str, properties: Mapping[str, str]) -> None:
@@ -218,8 +222,8 @@ def _run(name: str, lake: Lake) -> list[Check]:
     try:
         checks = CHECKS[name](lake)
     except RookeryError as error:
-        checks = Check(name, _RULES[name], Outcome.FINDING, error.message, error.hint)
+        checks = Check(name, _RULES[name], CheckOutcome.FINDING, error.message, error.hint)
     except Exception as error:  # noqa: BLE001  # every error is reported as a finding
         reason = redact(" ".join(str(error).split()), lake.properties) or type(error).__name__
-        checks = Check(name, _RULES[name], Outcome.FINDING, reason, _HINTS.get(name))
+        checks = Check(name, _RULES[name], CheckOutcome.FINDING, reason, _HINTS.get(name))
     return checks if isinstance(checks, list) else [checks]

@@ -15,6 +15,8 @@ from rookery.prune.fileset import file_set
 from rookery.sidecar import Store
 from rookery.tables import Table
 
+__all__ = ["EstimateReport"]
+
 
 @dataclass(frozen=True, slots=True)
 class EstimateReport(Report):

@@ -15,6 +15,8 @@ from rookery.read.survivors import survivors
 from rookery.sidecar import Store
 from rookery.tables import Table
 
+__all__ = ["ExplainReport", "ExplainedFile"]
+
 INSIDE = 64
 
 

@@ -13,6 +13,8 @@ from rookery.maintain.steps.step import Outcome, StepReport
 from rookery.model import Report, Sheet, UsageError, in_bytes, thousands
 from rookery.tables import sqlite_path
 
+__all__ = ["HistoryReport", "history", "tally"]
+
 LIMIT = 20
 _HEADER = ("began (UTC)", "table", "outcome", "took", "step", "result", "before → after", "bytes", "why")
 

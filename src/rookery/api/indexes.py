@@ -15,6 +15,8 @@ from rookery.sidecar import Index, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.tables import Table
 
+__all__ = ["IndexKind", "IndexKinds", "IndexReport", "IndexView", "index_kinds"]
+
 UNKNOWN_KIND = "of a kind that this version does not know: kept, but not used"
 
 
@@ -57,6 +59,29 @@ class IndexReport(Report):
             for each in self.indexes
         )
         return [Sheet(self.table, ("kind", "column", "fpp", "state"), rows, right=frozenset({2}))]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexKind:
+    """A kind of index: its name, what it does, and its default false-positive rate if it has one."""
+
+    name: str
+    summary: str
+    fpp: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexKinds(Report):
+    """The kinds of index that can be declared."""
+
+    kinds: tuple[IndexKind, ...]
+
+    def sheets(self) -> Sequence[Sheet]:
+        """One sheet, a line a kind."""
+        rows = tuple(
+            (kind.name, kind.summary, "–" if kind.fpp is None else f"{kind.fpp:g}") for kind in self.kinds
+        )
+        return [Sheet("", ("kind", "what it does", "fpp"), rows, right=frozenset({2}))]
 
 
 def list_indexes(table: Table, store: Store) -> IndexReport:
@@ -105,6 +130,6 @@ def _covered(state: State | None, live: Live | None, index: Index) -> int:
     return len(pc.unique(covered["key"]))
 
 
-def index_kinds() -> list[tuple[str, str, float | None]]:
-    """Return name, summary and default false-positive rate of each kind of index."""
-    return [(kind.name, kind.summary, kind.default_fpp) for kind in KINDS.values()]
+def index_kinds() -> IndexKinds:
+    """Return the kinds of index that can be declared."""
+    return IndexKinds(tuple(IndexKind(kind.name, kind.summary, kind.default_fpp) for kind in KINDS.values()))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rookery.api.status import StatusReport
     from rookery.tables.iceberg import IcebergTable
 
+__all__ = ["Lake", "connect"]
+
 ALL = "*"  # the pattern that matches every table
 
 

@@ -26,6 +26,8 @@ from rookery.maintain.steps.step import Outcome, StepReport, TableRun
 from rookery.model import Report, RookeryError, Sheet, TableName, UsageError, in_bytes
 from rookery.tables.java_errors import as_rookery
 
+__all__ = ["MaintainReport", "maintain"]
+
 Tell = Callable[[str], None]
 _HEADER = ("step", "outcome", "why", "files", "bytes", "before → after", "seconds")
 

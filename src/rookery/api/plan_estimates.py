@@ -13,6 +13,8 @@ from rookery.model import Report, Sheet, thousands
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+__all__ = ["PlanEstimates", "PlanNode", "plan_estimates"]
+
 # Adaptive execution replaces nodes of a plan by others while it runs.
 _SETTINGS = {"spark.sql.adaptive.enabled": "false"}
 _NODE_WIDTH = 60

@@ -12,6 +12,8 @@ from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.policies.settings import SETTINGS
 from rookery.model import Report, Sheet
 
+__all__ = ["PolicyCheck", "PolicyReport", "SettingView", "check_policies", "show_policy"]
+
 
 @dataclass(frozen=True, slots=True)
 class SettingView:

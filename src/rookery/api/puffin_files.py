@@ -38,6 +38,19 @@ from rookery.puffin.layout import Flag
 from rookery.puffin.verify import verify as verify_source
 from rookery.sketch.blob_types import CHECKSUM, HEAD_CHECKSUM
 
+__all__ = [
+    "CODECS",
+    "BlobView",
+    "CopyReport",
+    "PuffinView",
+    "VerifyReport",
+    "copy",
+    "inspect",
+    "is_remote",
+    "payload",
+    "verify",
+]
+
 CODECS = (KEEP, NONE, *_COMPRESSIONS)  # what blobs may be copied with
 
 

@@ -12,6 +12,8 @@ from rookery.model import Report, Sheet, UsageError, counted, in_bytes, thousand
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+__all__ = ["QueriedTable", "QueriesReport", "Query", "queries"]
+
 _TEXT_WIDTH = 72
 
 

@@ -17,6 +17,8 @@ from rookery.tables.java_errors import refused_types
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+__all__ = ["sql"]
+
 _NAME = r"(?:`(?:[^`]|``)+`|[\w$-]+)"
 _DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _ANALYZE = re.compile(

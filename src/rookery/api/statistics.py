@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from rookery.api.columns import check_column_lists, check_column_sets
 from rookery.api.distributions import RowStats, distribution_sheet, row_stats
 from rookery.api.lake import Lake, connect
 from rookery.api.partitions import partition_test
@@ -21,7 +22,6 @@ from rookery.model import (
     Report,
     Sheet,
     Snapshot,
-    UsageError,
     counted,
     in_bytes,
     percent,
@@ -34,6 +34,8 @@ from rookery.tables.java_errors import translated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+__all__ = ["AnalyzeReport", "ColumnStats", "StatsReport", "analyze"]
 
 log = logging.getLogger(__name__)
 
@@ -304,10 +306,15 @@ def analyze(
     if not callable(spark):
         check_jvm(spark)
     loaded, store = (lake or connect()).open(name)
-    lists = (columns, exclude, histogram, top_k, drop_histogram, drop_top_k)
-    sets = (together, *together, drop_together, *drop_together)
-    if any(isinstance(names, str) for names in (*lists, *sets)):
-        raise UsageError("columns are given as a list of names", hint='use columns=["a", "b"]')
+    check_column_lists(
+        columns=columns,
+        exclude=exclude,
+        histogram=histogram,
+        top_k=top_k,
+        drop_histogram=drop_histogram,
+        drop_top_k=drop_top_k,
+    )
+    check_column_sets(together=together, drop_together=drop_together)
 
     @cache
     def session() -> SparkSession:

@@ -18,6 +18,8 @@ from rookery.maintain.status import TableStatus, table_status
 from rookery.model import Report, Sheet, TableName
 from rookery.tables.java_errors import as_rookery
 
+__all__ = ["Failure", "StatusReport", "status"]
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

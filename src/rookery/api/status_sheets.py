@@ -85,7 +85,7 @@ def details_of(table: TableStatus) -> list[Sheet]:
     head = Sheet(
         f"{table.table}: {size}, statistics {_age(table)}",
         ("what", "is"),
-        (*_of_statistics(table), *_of_layout(table), *_of_beside(table.beside)),
+        (*_of_statistics(table), *_of_layout(table), *_of_sidecar_files(table.sidecar_files)),
     )
     return [head, *parts_of(table), score]
 
@@ -146,7 +146,7 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
     return lines
 
 
-def _of_beside(near: SidecarFiles) -> list[tuple[str, str]]:
+def _of_sidecar_files(near: SidecarFiles) -> list[tuple[str, str]]:
     replaced = f"{near.replaced_files:,} replaced ({in_bytes(near.replaced_bytes)})"
     orphaned = f"{near.orphaned_files:,} orphaned ({in_bytes(near.orphaned_bytes)})"
     states = f"{counted(near.states, 'state')} ({in_bytes(near.state_bytes)})"

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from rookery.api import count as counting
 from rookery.api import estimate as estimating
 from rookery.api import explain as explaining
 from rookery.api import indexes as indexing
 from rookery.api import statistics
+from rookery.api.columns import check_column_lists
 from rookery.api.lake import Lake, connect
 from rookery.api.status import StatusReport, status_of
 from rookery.api.where import Where, bind
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
-from rookery.model import Snapshot, TableName, UsageError
-from rookery.read.rows import count_rows, make_request, no_rows, read_table
+from rookery.model import Snapshot, TableName
+from rookery.read.rows import make_request, no_rows, read_table
 from rookery.sidecar import Store
 from rookery.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["TableHandle", "table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,7 @@ class TableHandle:
         time_zone: str = "UTC",
     ) -> pa.Table:
         """Return the rows that match, in Arrow; local times in the predicate are in *time_zone*."""
-        if isinstance(columns, str):
-            raise UsageError("columns are given as a list of names", hint='use columns=["a", "b"]')
+        check_column_lists(columns=columns)
         table, store = self.load()
         current = table.at(snapshot)
         predicate = bind(where, table, current, time_zone)
@@ -98,10 +101,7 @@ class TableHandle:
 
     def count(self, where: Where = None, *, snapshot: int | None = None, time_zone: str = "UTC") -> int:
         """Return how many rows match: by indexes and metadata where they suffice, else by reading."""
-        table, store = self.load()
-        current = table.at(snapshot)
-        predicate = bind(where, table, current, time_zone)
-        return 0 if current is None else count_rows(table, store, current, predicate)[0]
+        return counting.count(*self.load(), where, snapshot=snapshot, zone=time_zone).count
 
     def estimate(
         self,
@@ -112,8 +112,7 @@ class TableHandle:
         time_zone: str = "UTC",
     ) -> estimating.EstimateReport:
         """Return about how many rows match, and the groups they form, from statistics and metadata alone."""
-        if isinstance(group_by, str):
-            raise UsageError("columns are given as a list of names", hint='use group_by=["a", "b"]')
+        check_column_lists(group_by=group_by)
         return estimating.estimate(*self.load(), where, group_by=group_by, snapshot=snapshot, zone=time_zone)
 
     def scan(
@@ -127,6 +126,7 @@ class TableHandle:
         """Return a DataFrame over Iceberg's own reader, of the files that may have matching rows."""
         from rookery.api.scan import scan  # imports what only a session needs
 
+        check_column_lists(columns=columns)
         return scan(spark, self.lake, self.name, where, columns, snapshot)
 
 

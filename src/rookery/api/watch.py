@@ -37,11 +37,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
-    "LakeSite",
     "LogFormat",
     "Pace",
     "WatchReport",
-    "leases_of",
     "logging_to",
     "parse_address",
     "watch",

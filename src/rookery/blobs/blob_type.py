@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from rookery.model import IN_MEMORY, Check, FormatError, Outcome
+from rookery.model import IN_MEMORY, Check, CheckOutcome, FormatError
 from rookery.puffin import BlobMetadata
 from rookery.puffin.verify import PayloadCheck
 
@@ -36,6 +36,6 @@ class BlobType:
         try:
             self.summarize(blob, payload, IN_MEMORY.file)
         except FormatError as error:
-            yield Check(subject, "payload can be decoded", Outcome.FINDING, str(error), error.hint)
+            yield Check(subject, "payload can be decoded", CheckOutcome.FINDING, str(error), error.hint)
         else:
-            yield Check(subject, "payload can be decoded", Outcome.OK)
+            yield Check(subject, "payload can be decoded", CheckOutcome.OK)

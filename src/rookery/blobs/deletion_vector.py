@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rookery.blobs.blob_type import BlobType, Summary
-from rookery.model import Check, FormatError, Outcome
+from rookery.model import Check, CheckOutcome, FormatError
 from rookery.puffin import DELETION_VECTOR_V1, BlobMetadata, DeletionVector
 from rookery.puffin.deletion_vector import CARDINALITY, REFERENCED_DATA_FILE, rules
 
@@ -30,9 +30,11 @@ def check(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
     try:
         vector = DeletionVector.decode(payload)
     except FormatError as error:
-        yield Check(subject, "length, magic, CRC, keys and bitmaps", Outcome.FINDING, str(error), error.hint)
+        yield Check(
+            subject, "length, magic, CRC, keys and bitmaps", CheckOutcome.FINDING, str(error), error.hint
+        )
         return
-    yield Check(subject, "length, magic, CRC, keys and bitmaps", Outcome.OK)
+    yield Check(subject, "length, magic, CRC, keys and bitmaps", CheckOutcome.OK)
     if kept_all:
         claimed = int(blob.properties[CARDINALITY])
         yield Check.of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from rookery.model import Check, Estimate, FormatError, Outcome, describe
+from rookery.model import Check, CheckOutcome, Estimate, FormatError, describe
 from rookery.puffin import BlobMetadata
 
 NDV = "ndv"
@@ -17,9 +17,9 @@ def check_ndv(
     try:
         found = estimate()
     except FormatError as error:
-        yield Check(subject, rule, Outcome.FINDING, str(error))
+        yield Check(subject, rule, CheckOutcome.FINDING, str(error))
         return
-    yield Check(subject, rule, Outcome.OK, describe(found))
+    yield Check(subject, rule, CheckOutcome.OK, describe(found))
     stated = blob.properties.get(NDV)
     if stated is None:
         return

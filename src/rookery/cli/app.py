@@ -25,7 +25,7 @@ from rookery.cli import (
     status,
     watch,
 )
-from rookery.cli.console import plain, say
+from rookery.cli.console import plain, say, say_error
 from rookery.cli.settings import Output, Settings
 from rookery.model import RookeryError
 from rookery.model.interrupts import SIGNALLED, check_interrupted
@@ -189,7 +189,7 @@ def _trace(words: list[str]) -> None:
 
 
 def _fail(message: str, hint: str | None) -> int:
-    say(f"[bold red]error:[/] {plain(' '.join(message.split()))}")
+    say_error(message)
     if hint:
         say(f"[bold]hint:[/] {plain(hint)}")
     return BAD_INPUT

@@ -31,6 +31,11 @@ def say(markup: str) -> None:
         talk().print(markup)
 
 
+def say_error(message: str) -> None:
+    """Print an error on one line."""
+    say(f"[bold red]error:[/] {plain(' '.join(message.split()))}")
+
+
 def _console(file: TextIO, width: int | None, *, soft_wrap: bool) -> Console:
     # Rich applies NO_COLOR only to colours; bold and dim are escape codes as well.
     colors: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"

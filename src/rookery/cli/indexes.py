@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperCommand
 
 from rookery.cli.render import show
 from rookery.cli.settings import settings_of
+
+if TYPE_CHECKING:
+    from rookery.api.indexes import IndexKind
 
 app = typer.Typer(no_args_is_help=True, help="Declare indexes that let files be skipped.")
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
@@ -19,15 +23,15 @@ Column = Annotated[str, typer.Argument(metavar="COLUMN", help="A column; one in 
 class KindsCommand(TyperCommand):
     """A command whose help lists the kinds of index; they are imported when it is shown."""
 
-    def kinds(self) -> list[tuple[str, str, float | None]]:
+    def kinds(self) -> Sequence[IndexKind]:
         """Return name, summary and default false-positive rate of each kind."""
         from rookery.api.indexes import index_kinds  # brings PyIceberg
 
-        return index_kinds()
+        return index_kinds().kinds
 
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
         """Return the help, with the kinds below the options."""
-        self.epilog = "\n\n".join(f"{name}: {summary}" for name, summary, _ in self.kinds())
+        self.epilog = "\n\n".join(f"{kind.name}: {kind.summary}" for kind in self.kinds())
         return super().get_help(ctx)
 
 

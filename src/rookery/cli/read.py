@@ -74,12 +74,11 @@ def count(
     time_zone: Zone = "UTC",
 ) -> None:
     """Print how many rows match: from indexes and metadata alone where they suffice."""
-    from rookery.api.table import table as handle  # brings PyIceberg
-    from rookery.cli.rows import CountReport
+    from rookery.api.count import count as count_matching  # brings PyIceberg
 
     settings = settings_of(context)
-    matching = handle(table, settings.lake()).count(where, snapshot=snapshot, time_zone=time_zone)
-    show(CountReport(table, where, matching), settings)
+    opened = settings.lake().open(table)
+    show(count_matching(*opened, where, snapshot=snapshot, zone=time_zone), settings)
 
 
 def estimate(

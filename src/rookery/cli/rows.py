@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import msgspec
 import pyarrow as pa
@@ -14,20 +13,7 @@ from rookery.cli.cells import values_of
 from rookery.cli.console import out
 from rookery.cli.settings import Output, Settings
 from rookery.cli.sheets import FittedTable, table
-from rookery.model import Report, Sheet, UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class CountReport(Report):
-    """A number of rows."""
-
-    table: str
-    where: str | None
-    count: int
-
-    def sheets(self) -> Sequence[Sheet]:
-        """The number."""
-        return [Sheet(str(self.count))]
+from rookery.model import UsageError
 
 
 def check_output(settings: Settings) -> None:

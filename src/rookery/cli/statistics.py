@@ -4,38 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache, partial
 from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from rookery.cli.console import plain, say, talk
+from rookery.cli.console import say_error, talk
 from rookery.cli.render import show
 from rookery.cli.settings import Conf, Master, settings_of, split_names
-from rookery.model import MachineError, Report, Sheet, UsageError
+from rookery.model import UsageError
 
 Names = Annotated[
     list[str], typer.Argument(metavar="TABLE…", help="Tables by name, or patterns such as 'db.*'.")
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class ManyReports(Report):
-    """The reports of several tables, and what failed."""
-
-    tables: tuple[Report, ...]
-    failed: tuple[str, ...] = ()
-
-    @property
-    def has_findings(self) -> bool:  # type: ignore[override]
-        """Whether some table failed."""
-        return bool(self.failed)
-
-    def sheets(self) -> list[Sheet]:
-        """All their sheets."""
-        return [sheet for report in self.tables for sheet in report.sheets()]
 
 
 def analyze(
@@ -78,46 +59,31 @@ def analyze(
     with it, so that Spark and Trino plan with it. Names of columns may be given with commas, and select
     all columns below them.
     """
-    from rookery.api.errors import as_rookery  # brings PyIceberg
-    from rookery.api.statistics import analyze as collect
+    from rookery.api.analyze_tables import analyze_tables  # brings PyIceberg
 
     settings = settings_of(context)
-    lake = settings.lake()
-    names = list(dict.fromkeys(name for pattern in tables for name in lake.find(pattern)))
-    spark = cache(partial(lake.spark, master=master, conf=pairs(conf or [])))
-    done: list[Report] = []
-    failed: list[str] = []
-    for name in names:
-        with _progress(str(name)) as progress:
-            try:
-                report = collect(
-                    spark,
-                    str(name),
-                    columns=split_names(columns),
-                    exclude=split_names(exclude),
-                    together=[split_names([names]) for names in together or ()],
-                    histogram=split_names(histogram),
-                    top_k=split_names(top_k),
-                    sample=sample,
-                    drop_together=[split_names([names]) for names in drop_together or ()],
-                    drop_histogram=split_names(drop_histogram),
-                    drop_top_k=split_names(drop_top_k),
-                    full=full,
-                    snapshot=snapshot,
-                    dry_run=dry_run,
-                    lake=lake,
-                    progress=progress,
-                )
-            except Exception as error:  # an error of one table does not stop the next
-                never_started = isinstance(error, MachineError) and not spark.cache_info().currsize
-                if len(names) == 1 or never_started:
-                    raise
-                message = as_rookery(error, f"analyze of {name}").message
-                failed.append(f"{name}: {message}")
-                say(f"[bold red]error:[/] {plain(f'{name}: {message}')}")
-                continue
-        done.append(report)
-    show(done[0] if len(names) == 1 else ManyReports(tuple(done), tuple(failed)), settings)
+    report = analyze_tables(
+        settings.lake(),
+        tables,
+        master=master,
+        conf=pairs(conf or []),
+        progress=_progress,
+        tell=say_error,
+        columns=split_names(columns),
+        exclude=split_names(exclude),
+        together=[split_names([names]) for names in together or ()],
+        histogram=split_names(histogram),
+        top_k=split_names(top_k),
+        sample=sample,
+        drop_together=[split_names([names]) for names in drop_together or ()],
+        drop_histogram=split_names(drop_histogram),
+        drop_top_k=split_names(drop_top_k),
+        full=full,
+        snapshot=snapshot,
+        dry_run=dry_run,
+    )
+    alone = len(report.tables) == 1 and not report.failed
+    show(report.tables[0] if alone else report, settings)
 
 
 def stats(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rookery.cli.console import plain, say
+from rookery.cli.console import say_error
 from rookery.cli.history import HistoryUrl
 from rookery.cli.render import show
 from rookery.cli.settings import Output, PolicyFile, settings_of
@@ -35,7 +35,7 @@ def status(
     report = look(settings.lake(), patterns or ("*",), policy=policy, columns=columns)
     if settings.output is Output.PROMETHEUS:
         for failure in report.failed:
-            say(f"[bold red]error:[/] {plain(f'{failure.table}: {failure.error}')}")
+            say_error(f"{failure.table}: {failure.error}")
         sys.stdout.write(report.prometheus(tally(history)))
         raise typer.Exit(1 if report.has_findings else 0)
     show(report, settings)

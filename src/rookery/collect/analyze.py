@@ -34,7 +34,7 @@ EVERYTHING = Choice()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AnalyzeResult:
     """What an analysis did: the state that results, and the costs."""
 
     state: State | None
@@ -59,7 +59,7 @@ def analyze(
     snapshot_id: int | None = None,
     dry_run: bool = False,
     progress: Progress = silent,
-) -> Outcome:
+) -> AnalyzeResult:
     """Bring a table's statistics up to date; only files that no state describes are read.
 
     The session is started only when there is something to do.
@@ -67,7 +67,7 @@ def analyze(
     started = time.perf_counter()
     snapshot = table.snapshot(snapshot_id)
     if snapshot is None:
-        return Outcome(None, None, 0, 0, 0, Costs(), 0, time.perf_counter() - started, False, {})
+        return AnalyzeResult(None, None, 0, 0, 0, Costs(), 0, time.perf_counter() - started, False, {})
     columns = table.fields(snapshot)
     fields, skipped = choose(columns, choice)
     work = prepare(table, store, snapshot, fields, full, change_by(columns, choice))
@@ -86,7 +86,7 @@ def analyze(
             register(session(), table, snapshot, state, store.io_properties)
             committed = True
             store.collect_garbage(table.uuid, table.snapshots.keys())
-    return Outcome(
+    return AnalyzeResult(
         state,
         snapshot.id,
         work.live.count,

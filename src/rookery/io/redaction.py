@@ -9,15 +9,12 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 from rookery.io.location import CONTAINERS, scheme_of, shown
 
 HIDDEN = "***"
-_SECRET_KEY = re.compile(
-    r"secret|password|token|credential|(access|account|api)-key|session|sas|private|connection-string"
-    r"|authorization",
-    re.I,
-)
+_HIDDEN_NAMES = r"secret|password|token|credential|(?:access|account|api)[-_.]?key"
+_SECRET_KEY = re.compile(rf"{_HIDDEN_NAMES}|session|sas|private|connection-string|authorization", re.I)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"<>()]+")
 _URL_PASSWORD = re.compile(r"(://[^/:@\s]*:)[^@\s]+(@)")  # which may contain a slash
 _ASSIGNED = re.compile(
-    r"((?:password|passwd|pwd|secret|token|credential|(?:access|account|api)[-_.]?key)[\w.\-]*[\"']?\s*[=:]\s*)"
+    rf"((?:{_HIDDEN_NAMES}|passwd|pwd)[\w.\-]*[\"']?\s*[=:]\s*)"
     r"(\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)",
     re.I,
 )

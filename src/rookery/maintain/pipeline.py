@@ -37,7 +37,7 @@ from rookery.maintain.steps.step import (
 )
 from rookery.maintain.survey import Survey, survey
 from rookery.model import RookeryError, UsageError
-from rookery.model.retry import pauses
+from rookery.model.retry import attempts
 from rookery.tables.java_errors import CancelledError, ConflictError, as_rookery
 
 log = logging.getLogger(__name__)
@@ -177,10 +177,9 @@ class _Run:
 
     def _taken(self, step: Step) -> StepReport:
         """Run a step, again if another commit conflicts, up to a fixed number of attempts."""
-        attempt, why = 1, "it could not be planned"
-        waits = pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+        why = "it could not be planned"
         first: TableView | None = None
-        while True:
+        for attempt in attempts(ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE):
             try:
                 look = self._look(step)
                 planned = step.plan(look) if step.takes(look.survey.table) else Idle(_NOT_TAKEN)
@@ -189,10 +188,7 @@ class _Run:
                 first, why = first or look, planned.why
                 return replace(self._done(step, look, planned), attempts=attempt)
             except ConflictError as error:
-                if attempt == ATTEMPTS:
-                    return _failed(step, why, attempt, error)
-                time.sleep(next(waits))
-                attempt += 1
+                conflict = error
             except CancelledError as error:
                 return replace(_failed(step, why, attempt, error), outcome=Outcome.STOPPED)
             except RookeryError as error:
@@ -201,6 +197,7 @@ class _Run:
             except Exception as error:  # an unexpected error must not stop the other tables
                 log.debug("%s of %s failed", step.name, self._subject.name, exc_info=True)
                 return _failed(step, why, attempt, as_rookery(error, step.name))
+        return _failed(step, why, ATTEMPTS, conflict)
 
     def _done(self, step: Step, look: TableView, planned: Plan | Idle) -> StepReport:
         if isinstance(planned, Idle):

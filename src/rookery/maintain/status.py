@@ -68,7 +68,7 @@ class TableStatus:
     drift_high: float | None
     engine_visibility: tuple[EngineVisibility, ...]
     layout: Layout
-    beside: SidecarFiles
+    sidecar_files: SidecarFiles
     expirable_snapshots: int
     score: Score
     breaches: tuple[str, ...]  # breaches of the policy, a line each

@@ -1,6 +1,6 @@
 """Frozen types that every package shares, and the one error root."""
 
-from rookery.model.check import Check, Outcome, findings
+from rookery.model.check import Check, CheckOutcome, findings
 from rookery.model.columns import column_named, no_column
 from rookery.model.errors import (
     IN_MEMORY,
@@ -53,6 +53,7 @@ __all__ = [
     "CatalogError",
     "Certainty",
     "Check",
+    "CheckOutcome",
     "Compare",
     "Estimate",
     "Field",
@@ -69,7 +70,6 @@ __all__ = [
     "Op",
     "Opaque",
     "Or",
-    "Outcome",
     "Place",
     "Predicate",
     "Report",

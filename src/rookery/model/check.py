@@ -8,7 +8,7 @@ from enum import StrEnum
 from rookery.model.report import Sheet
 
 
-class Outcome(StrEnum):
+class CheckOutcome(StrEnum):
     """How a check went. Only a finding makes a command exit with 1."""
 
     OK = "ok"
@@ -22,17 +22,19 @@ class Check:
 
     subject: str
     rule: str
-    outcome: Outcome
+    outcome: CheckOutcome
     detail: str = ""
     hint: str | None = None
 
     @classmethod
     def of(cls, subject: str, rule: str, kept: bool, detail: str = "", hint: str | None = None) -> Check:
         """Return the check of a rule that is either kept or not."""
-        return cls(subject, rule, Outcome.OK if kept else Outcome.FINDING, detail, None if kept else hint)
+        return cls(
+            subject, rule, CheckOutcome.OK if kept else CheckOutcome.FINDING, detail, None if kept else hint
+        )
 
 
-MARKS = {Outcome.OK: "✓", Outcome.NOTE: "·", Outcome.FINDING: "✗"}
+MARKS = {CheckOutcome.OK: "✓", CheckOutcome.NOTE: "·", CheckOutcome.FINDING: "✗"}
 
 
 def check_sheet(title: str, checks: tuple[Check, ...], *notes: str) -> Sheet:
@@ -44,4 +46,4 @@ def check_sheet(title: str, checks: tuple[Check, ...], *notes: str) -> Sheet:
 
 def findings(checks: tuple[Check, ...]) -> tuple[Check, ...]:
     """Return the checks that failed."""
-    return tuple(check for check in checks if check.outcome is Outcome.FINDING)
+    return tuple(check for check in checks if check.outcome is CheckOutcome.FINDING)

@@ -65,7 +65,7 @@ class StoredFile:
 
 
 @dataclass(slots=True)
-class Group:
+class RemainingRowGroup:
     """A row group that is left: its number, and which of its rows may match (None: all)."""
 
     number: int
@@ -79,7 +79,7 @@ class Inside:
     file: StoredFile
     footer: Footer
     leaves: Mapping[int, ParquetLeaf]
-    groups: list[Group]
+    groups: list[RemainingRowGroup]
     cache: Cache
     notes: list[str] = field(default_factory=list)
 
@@ -101,7 +101,7 @@ def row_groups(
     mapped = file.mapping.with_ids(footer.leaves)
     leaves = {leaf.field_id: leaf for leaf in mapped if leaf.field_id is not None}
     counting = {number: leaf for number, leaf in leaves.items() if number not in file.replaced}
-    everything = [Group(number) for number in range(len(footer.row_groups))]
+    everything = [RemainingRowGroup(number) for number in range(len(footer.row_groups))]
     inside = Inside(file, footer, counting, everything, cache)
     if not file.stands_alone:
         inside.notes.append("a file whose rows are merged with those of others is read whole")
@@ -265,7 +265,7 @@ def pages(source: Source, inside: Inside, predicate: Predicate) -> None:
 
 
 def page_indexes(
-    source: Source, inside: Inside, group: Group, leaves: Sequence[ParquetLeaf]
+    source: Source, inside: Inside, group: RemainingRowGroup, leaves: Sequence[ParquetLeaf]
 ) -> list[PageIndex | None]:
     """Return the page indexes of some leaves in a row group; None where there is none that can be used."""
     chunks = [inside.footer.row_groups[group.number].chunks[leaf.index] for leaf in leaves]

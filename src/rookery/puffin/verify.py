@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from rookery.io import Source
-from rookery.model import Check, FormatError, Outcome
+from rookery.model import Check, CheckOutcome, FormatError
 from rookery.puffin import codecs
 from rookery.puffin.layout import HEADER_SIZE, Flag
 from rookery.puffin.metadata import CREATED_BY_PROPERTY, BlobMetadata
@@ -24,33 +24,36 @@ def verify(source: Source, payload_checks: Mapping[str, PayloadCheck], limits: L
         reader = Reader(source, limits=limits)
         reader.check_header()
     except FormatError as error:
-        return (Check(FILE, "opens as a Puffin file", Outcome.FINDING, str(error), error.hint),)
+        return (Check(FILE, "opens as a Puffin file", CheckOutcome.FINDING, str(error), error.hint),)
     return (*_check_file(reader), *_check_gaps(reader), *_check_blobs(reader, payload_checks))
 
 
 def _check_file(reader: Reader) -> Iterator[Check]:
     """The checks that the reader has already made, and the others of the file."""
     payload_size = reader.tail.payload_size
-    yield Check(FILE, "magic at the start", Outcome.OK)
-    yield Check(FILE, "magic before and after the footer", Outcome.OK)
-    yield Check(FOOTER, "flags known", Outcome.OK, f"{reader.tail.flags:#010x}")
-    yield Check(FOOTER, "payload size fits the file", Outcome.OK, f"{payload_size:,} bytes")
+    yield Check(FILE, "magic at the start", CheckOutcome.OK)
+    yield Check(FILE, "magic before and after the footer", CheckOutcome.OK)
+    yield Check(FOOTER, "flags known", CheckOutcome.OK, f"{reader.tail.flags:#010x}")
+    yield Check(FOOTER, "payload size fits the file", CheckOutcome.OK, f"{payload_size:,} bytes")
     if reader.tail.flags & Flag.COMPRESSED_FOOTER:
         payload = reader.source.read(reader.footer_start + HEADER_SIZE, payload_size)
         size = codecs.CODECS[codecs.LZ4].content_size(payload)
         yield Check.of(FOOTER, "LZ4 frame says its content size", size is not None)
     yield Check(
-        FOOTER, "UTF-8 JSON with blobs and properties", Outcome.OK, f"{len(reader.metadata.blobs):,} blobs"
+        FOOTER,
+        "UTF-8 JSON with blobs and properties",
+        CheckOutcome.OK,
+        f"{len(reader.metadata.blobs):,} blobs",
     )
     created_by = reader.metadata.properties.get(CREATED_BY_PROPERTY)
     yield Check(
         FOOTER,
         "says its writer in created-by",
-        Outcome.OK if created_by else Outcome.NOTE,
+        CheckOutcome.OK if created_by else CheckOutcome.NOTE,
         created_by or "it does not; the specification recommends it",
     )
-    yield Check(FILE, "blobs lie between header and footer", Outcome.OK)
-    yield Check(FILE, "no two blobs overlap", Outcome.OK)
+    yield Check(FILE, "blobs lie between header and footer", CheckOutcome.OK)
+    yield Check(FILE, "no two blobs overlap", CheckOutcome.OK)
 
 
 def _check_gaps(reader: Reader) -> Iterator[Check]:
@@ -71,9 +74,9 @@ def _check_blobs(reader: Reader, payload_checks: Mapping[str, PayloadCheck]) -> 
         try:
             blob = reader.metadata.blobs[index]
         except FormatError as error:
-            yield Check(subject, "metadata complete", Outcome.FINDING, str(error))
+            yield Check(subject, "metadata complete", CheckOutcome.FINDING, str(error))
             continue
-        yield Check(subject, "metadata complete", Outcome.OK, blob.type)
+        yield Check(subject, "metadata complete", CheckOutcome.OK, blob.type)
         yield from _check_blob(reader, subject, blob, payload_checks)
 
 
@@ -85,13 +88,15 @@ def _check_blob(
         stored = reader.read_stored(blob)
         payload = reader.decompress(blob, stored)
     except FormatError as error:
-        yield Check(subject, rule, Outcome.FINDING, str(error), error.hint)
+        yield Check(subject, rule, CheckOutcome.FINDING, str(error), error.hint)
         return
-    yield Check(subject, rule, Outcome.OK, f"{blob.length:,} bytes, {len(payload):,} inside")
+    yield Check(subject, rule, CheckOutcome.OK, f"{blob.length:,} bytes, {len(payload):,} inside")
     if blob.codec is not None:
         size = codecs.CODECS[blob.codec].content_size(stored)
         yield Check.of(subject, "frame says its content size", size is not None)
     if blob.type in payload_checks:
         yield from payload_checks[blob.type](subject, blob, payload)
     else:
-        yield Check(subject, "payload", Outcome.NOTE, f"the type {blob.type} is not known here: passed over")
+        yield Check(
+            subject, "payload", CheckOutcome.NOTE, f"the type {blob.type} is not known here: passed over"
+        )

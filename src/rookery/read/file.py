@@ -16,7 +16,14 @@ from rookery.model.cache import Cache
 from rookery.model.schema import Column, Primitive, Schema, walk
 from rookery.parquet import FIRST_READ, read_columns, read_row_group
 from rookery.parquet import Leaf as ParquetLeaf
-from rookery.prune.parquet_pruning import Group, Inside, StoredFile, page_indexes, pages, row_groups
+from rookery.prune.parquet_pruning import (
+    Inside,
+    RemainingRowGroup,
+    StoredFile,
+    page_indexes,
+    pages,
+    row_groups,
+)
 from rookery.read.deletes import NOTHING, Deleted, matches
 from rookery.read.nested import project
 from rookery.read.types import arrow_type, cast, constant
@@ -115,7 +122,7 @@ class GroupReading:
     """A row group being read: first the predicate's columns, then the others for the rows that are left."""
 
     def __init__(
-        self, request: Request, file: FileRead, source: Source, inside: Inside, group: Group
+        self, request: Request, file: FileRead, source: Source, inside: Inside, group: RemainingRowGroup
     ) -> None:
         self._request = request
         self._file = file

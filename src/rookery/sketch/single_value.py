@@ -6,7 +6,6 @@ A value has the form that `rookery.model.predicate` describes.
 from __future__ import annotations
 
 import struct
-from math import isnan
 
 from rookery.model.predicate import Value
 from rookery.model.type_names import base_type
@@ -58,23 +57,3 @@ def single_value(type_name: str, value: Value) -> bytes:
     if isinstance(value, bytes):
         return value
     raise OverflowError(f"no {kind}: {value!r}")
-
-
-def bitmap_value(type_name: str, value: Value) -> bytes | None:
-    """Return the bytes under which a bitmap index keeps a value, or None if no value of the type equals it.
-
-    >>> bitmap_value("double", -0.0) == bitmap_value("double", 0.0)
-    True
-    >>> bitmap_value("float", 0.5), bitmap_value("float", 0.1), bitmap_value("int", 2**31)
-    (b'\\x00\\x00\\x00?', None, None)
-    """
-    kind = base_type(type_name)
-    try:
-        if kind not in ("float", "double") or not isinstance(value, int | float):
-            return single_value(type_name, value)
-        if isnan(value):
-            return _NUMBERS[kind].pack(float("nan"))
-        data = _NUMBERS[kind].pack(value + 0.0)
-    except UNFIT:
-        return None
-    return data if _NUMBERS[kind].unpack(data)[0] == value else None

@@ -37,7 +37,7 @@ def null_test(field: Field, *, negated: bool = False) -> Predicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NestedColumn:
     """A column that contains columns: a struct, a list or a map; or the value of a map's key."""
 
     name: str
@@ -69,7 +69,7 @@ class Names:
         """Return the names of *fields*, made once."""
         return _names(tuple(fields))
 
-    def find(self, parts: Sequence[str], *, at: str = "") -> Field | Group:
+    def find(self, parts: Sequence[str], *, at: str = "") -> Field | NestedColumn:
         """Return the column that *parts* name; *at* is their position in the text."""
         given = tuple(parts)
         key = _folded(given)
@@ -87,22 +87,22 @@ class Names:
         """Whether there is a top-level column of that name."""
         return (first.lower(),) in self._spellings
 
-    def _known(self, key: tuple[str, ...], parts: tuple[str, ...], at: str) -> Field | Group:
+    def _known(self, key: tuple[str, ...], parts: tuple[str, ...], at: str) -> Field | NestedColumn:
         self._sole(key, parts, at)
         leaves = self._leaves.get(key, [])
         if not leaves:
-            return Group(_dotted(parts), self._kind(key))
+            return NestedColumn(_dotted(parts), self._kind(key))
         if leaves[0].repeated:
             raise _in_container(parts, at)
         return leaves[0]
 
-    def _inside(self, key: tuple[str, ...], parts: tuple[str, ...]) -> Group | None:
+    def _inside(self, key: tuple[str, ...], parts: tuple[str, ...]) -> NestedColumn | None:
         """A part of a list or map by a name that is not in the schema: Spark looks keys up so."""
         kind = self._kind(key)
         if kind == "map" and key not in self._leaves:
-            return Group(_dotted(parts), "value of a map")
+            return NestedColumn(_dotted(parts), "value of a map")
         if kind == "list" and key not in self._leaves:
-            return Group(_dotted(parts), "list")
+            return NestedColumn(_dotted(parts), "list")
         return None
 
     def _kind(self, key: tuple[str, ...]) -> str:
@@ -153,7 +153,7 @@ def _in_container(parts: Sequence[str], at: str) -> UsageError:
     )
 
 
-def not_comparable(group: Group, at: str = "") -> UsageError:
+def not_comparable(group: NestedColumn, at: str = "") -> UsageError:
     """Return the error of a comparison with a struct, list or map."""
     return UsageError(
         f"column '{group.name}' is a {group.kind}, which cannot be compared{at}",

@@ -24,7 +24,7 @@ from rookery.model.predicate import (
     any_of,
 )
 from rookery.model.table import Field
-from rookery.where.binding import Group, Inexact, Names, not_comparable, null_test
+from rookery.where.binding import Inexact, Names, NestedColumn, not_comparable, null_test
 from rookery.where.constants import constant
 from rookery.where.literals import NULL, Kind, Literal, among, compare
 from rookery.where.parsing import line_column, parse_expression, with_depth
@@ -117,7 +117,7 @@ class _Binder:
         line, column = line_column(self.text, min(starts))
         return f" at line {line}, column {column}" if "\n" in self.text else f" at column {column}"
 
-    def column(self, node: exp.Expression | None) -> Field | Group | None:
+    def column(self, node: exp.Expression | None) -> Field | NestedColumn | None:
         """Return the column that *node* names, or None if it is no name."""
         while isinstance(node, exp.Paren):
             node = node.this
@@ -125,14 +125,14 @@ class _Binder:
         if node is None or not parts:
             return None
         column = self.names.find(parts, at=self.place(node))
-        if isinstance(column, Group) and column.kind == "value of a map":
+        if isinstance(column, NestedColumn) and column.kind == "value of a map":
             raise Inexact("what a map holds under a key is left to Spark")
         return column
 
     def field(self, node: exp.Expression | None) -> Field | None:
         """Return the leaf column that *node* names; a struct, list or map is an error."""
         column = self.column(node)
-        if isinstance(column, Group):
+        if isinstance(column, NestedColumn):
             assert node is not None
             raise not_comparable(column, self.place(node))
         return column

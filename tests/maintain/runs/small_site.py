@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from rookery.api.lake import Lake, connect
+from rookery.api.lake import Lake
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy
 from rookery.maintain.runs.recording import Record
 from rookery.maintain.runs.table_runner import Stop, Wanted
@@ -18,15 +18,14 @@ from rookery.maintain.runs.watch import Observed
 from rookery.maintain.status import TableStatus, table_status
 from rookery.maintain.steps.step import Outcome, StepReport, TableRun
 from rookery.model import CatalogError, MissingTableError, TableName
+from tests.lakehouse import sqlite_lake
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "city": pa.array([f"c{i % 3}" for i in range(10)])})
 
 
 def small_lake(folder: Path, *names: str) -> Lake:
     """A SQLite catalog with tables of ten rows in the namespace db."""
-    folder.mkdir(exist_ok=True)
-    lake = connect(uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=f"file://{folder / 'warehouse'}")
-    lake.catalog.create_namespace("db")
+    lake = sqlite_lake(folder)
     for name in names:
         lake.catalog.create_table(f"db.{name}", ROWS.schema).append(ROWS)
     return lake

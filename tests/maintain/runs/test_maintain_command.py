@@ -183,7 +183,7 @@ def test_a_table_that_cannot_be_loaded_fails_alone(lake: Lake, namespace: str, r
 def test_a_table_that_another_run_has_is_said(
     lake: Lake, namespace: str, rookery: Rookery, tmp_path: Path
 ) -> None:
-    from rookery.api.watch import leases_of
+    from rookery.api.maintenance import leases_of
 
     url = f"sqlite:///{tmp_path / 'runs.db'}"
     history = History(url)

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 
 from rookery.api.lake import Lake, connect
-from rookery.api.watch import LakeSite, WatchReport, leases_of, watch
+from rookery.api.maintenance import leases_of
+from rookery.api.watch import LakeSite, WatchReport, watch
 from rookery.cli.app import run
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.watch import Pace, TableResult, Verdict

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from rookery.api.watch import watch
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.watch import Pace, Verdict
 from rookery.maintain.steps.step import Outcome
-from tests.lakehouse import NewTable, tables
+from tests.lakehouse import NewTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,12 +25,6 @@ defaults:
   compaction:
     min-files: 2
 """
-
-
-@pytest.fixture
-def new_table(spark: SparkSession) -> Iterator[NewTable]:
-    with tables(spark) as make:
-        yield make
 
 
 @pytest.fixture
@@ -52,9 +45,9 @@ def filled(spark: SparkSession, name: str) -> str:
 
 
 def test_a_table_is_brought_within_its_policy(
-    spark: SparkSession, lake: Lake, new_table: NewTable, policy: Path, history: str
+    spark: SparkSession, lake: Lake, own_table: NewTable, policy: Path, history: str
 ) -> None:
-    name = filled(spark, new_table("id bigint, city string"))
+    name = filled(spark, own_table("id bigint, city string"))
     rows = sorted(map(tuple, spark.table(name).collect()))
     (result,) = watch(lake, [name], once=True, policy=policy, history=history).tables
     assert (result.verdict, result.breaches, result.error) == (Verdict.DONE, (), None)
@@ -71,9 +64,9 @@ def test_a_table_is_brought_within_its_policy(
 
 
 def test_a_schedule_refreshes_what_health_would_let_pass(
-    spark: SparkSession, lake: Lake, new_table: NewTable, tmp_path: Path, history: str
+    spark: SparkSession, lake: Lake, own_table: NewTable, tmp_path: Path, history: str
 ) -> None:
-    name = filled(spark, new_table("id bigint, city string"))
+    name = filled(spark, own_table("id bigint, city string"))
     lenient = tmp_path / "lenient.yaml"
     lenient.write_text("defaults:\n  compaction: {strategy: none}\n  statistics: {health: 0.1}\n")
     (first,) = watch(lake, [name], once=True, policy=lenient, history=history).tables
@@ -90,9 +83,9 @@ def test_a_schedule_refreshes_what_health_would_let_pass(
 
 
 def test_two_watchers_maintain_each_table_once(
-    spark: SparkSession, lake: Lake, new_table: NewTable, policy: Path, history: str
+    spark: SparkSession, lake: Lake, own_table: NewTable, policy: Path, history: str
 ) -> None:
-    names = [filled(spark, new_table("id bigint, city string")) for _ in range(3)]
+    names = [filled(spark, own_table("id bigint, city string")) for _ in range(3)]
     pattern = names[0].rpartition(".")[0] + ".*"
     found: list[Verdict] = []
 
@@ -110,9 +103,9 @@ def test_two_watchers_maintain_each_table_once(
     assert set(found) <= {Verdict.DONE, Verdict.TAKEN, Verdict.WITHIN}
 
 
-def test_a_session_that_died_is_started_again(rookery_home: Path, new_table: NewTable) -> None:
+def test_a_session_that_died_is_started_again(rookery_home: Path, own_table: NewTable) -> None:
     """In a process of its own, since the tests share theirs."""
-    name = new_table("id bigint")
+    name = own_table("id bigint")
     done = subprocess.run(
         [sys.executable, "-m", "tests.maintain.runs.restarted", name],
         capture_output=True,

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.maintain.steps import packing
-from rookery.maintain.steps.packing import Sizes, chosen
+from rookery.maintain.steps.packing import PackingSizes, chosen
 
 MIB = 1 << 20
-WANTED = Sizes(512 * MIB, 384 * MIB, int(512 * MIB * 1.8), 3)
+WANTED = PackingSizes(512 * MIB, 384 * MIB, int(512 * MIB * 1.8), 3)
 
 
-def by_rule(sizes: list[int], groups: list[int], forced: list[bool], wanted: Sizes) -> set[int]:
+def by_rule(sizes: list[int], groups: list[int], forced: list[bool], wanted: PackingSizes) -> set[int]:
     """The same, as Iceberg's planner says it."""
     parts: defaultdict[int, list[int]] = defaultdict(list)
     for number, size in enumerate(sizes):
@@ -58,7 +58,7 @@ def test_the_files_that_iceberg_would_take(files: list[tuple[int, int, bool]], m
     sizes = [size for size, _, _ in files]
     groups = [group for _, group, _ in files]
     forced = [flag and size % 2 == 0 for size, _, flag in files]
-    wanted = Sizes(WANTED.target, WANTED.small, WANTED.large, min_files)
+    wanted = PackingSizes(WANTED.target, WANTED.small, WANTED.large, min_files)
     taken = chosen(np.array(sizes, np.int64), np.array(groups, np.int64), wanted, np.array(forced, bool))
     assert len(set(taken.tolist())) == len(taken)
     assert set(taken.tolist()) == by_rule(sizes, groups, forced, wanted)

@@ -13,7 +13,7 @@ from typing import Any
 from rookery.indexes import KINDS, kind_names
 from rookery.io import local_path, scheme_of
 from rookery.io import shown as shown_location
-from rookery.io.redaction import redact
+from rookery.io.redaction import is_secret, redact
 from rookery.maintain.policies.policy import DEFAULT, FROM_QUERIES, Policy, Strategy, Verify, WantedIndex
 from rookery.maintain.policies.times import (
     parse_duration,
@@ -36,7 +36,6 @@ _SIZES: dict[str, int] = {"": 1, "b": 1} | {
     for infix, base in (("", 1000), ("i", 1024))
 }
 _YES_NO = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_SECRET = re.compile(r"password|secret|token|webhook|credential|(?:access|api)[-_]?key", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +257,7 @@ ALONE: tuple[str, ...] = tuple(each.key for each in SETTINGS if not each.section
 
 def hint_for(key: str, known: Iterable[str]) -> str:
     """Return what to do about a key that is not known, *known* being those that are valid there."""
-    if _SECRET.search(key):
+    if is_secret(key) or "webhook" in key.lower():
         return "secrets do not belong in this file; use the environment"
     known = list(known)
     if close := difflib.get_close_matches(key.lower().replace("_", "-"), known, n=1):

@@ -17,7 +17,7 @@ import msgspec
 
 from rookery.io.redaction import one_line
 from rookery.model import UsageError
-from rookery.model.retry import pauses
+from rookery.model.retry import attempts
 
 log = logging.getLogger(__name__)
 
@@ -66,10 +66,7 @@ class Webhook:
         """Send an alert, with retries; return whether it was accepted."""
         body = msgspec.json.encode(_clean(alert))
         trouble: str | None = None
-        waits = pauses(_FIRST_WAIT, _LONGEST_WAIT, jitter=False)
-        for attempt in range(self.attempts):
-            if attempt:
-                self.wait(next(waits))
+        for _ in attempts(self.attempts, _FIRST_WAIT, _LONGEST_WAIT, jitter=False, wait=self.wait):
             trouble, again = self._post(body)
             if trouble is None:
                 return True

@@ -12,7 +12,7 @@ from rookery.maintain.facts.layout import deleted_share
 from rookery.maintain.facts.layout import sizes_of as right_sizes
 from rookery.maintain.facts.sort_order import partition_codes
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
-from rookery.maintain.steps.packing import GROUP_BYTES, Sizes, chosen
+from rookery.maintain.steps.packing import GROUP_BYTES, PackingSizes, chosen
 from rookery.maintain.steps.sort_depth import disorder
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, iceberg
 from rookery.maintain.steps.verify import as_planned, same_rows
@@ -30,7 +30,7 @@ _BYTES_A_COMMIT, _MOST_COMMITS = 10 << 30, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FilesToCompact:
     """Which files would be rewritten, and why."""
 
     files: NDArray[np.int64]
@@ -38,7 +38,7 @@ class Choice:
     everything: bool
 
 
-def sizes_of(survey: Survey, policy: Policy) -> Sizes:
+def sizes_of(survey: Survey, policy: Policy) -> PackingSizes:
     """Which sizes are right: by the policy, or by the table."""
     right = right_sizes(survey.table.properties, policy)
     if right.small >= right.target:
@@ -46,15 +46,15 @@ def sizes_of(survey: Survey, policy: Policy) -> Sizes:
             f"all files of {in_bytes(right.target)} would count as small below {in_bytes(right.small)}",
             hint="set compaction.small-size below compaction.target-size",
         )
-    return Sizes(right.target, right.small, right.large, policy.compaction.min_files)
+    return PackingSizes(right.target, right.small, right.large, policy.compaction.min_files)
 
 
-def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Choice:
+def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> FilesToCompact:
     """Return which files Iceberg would rewrite."""
     forced = deleted_share(survey) >= policy.compaction.delete_ratio
     groups = rewrite_groups(survey.files, iceberg(survey.table).current_spec_id)
     taken = chosen(survey.numbers("size"), groups, sizes_of(survey, policy), forced, all_files=everything)
-    return Choice(taken, int(forced[taken].sum()), everything)
+    return FilesToCompact(taken, int(forced[taken].sum()), everything)
 
 
 def plan(look: PlanInput) -> Plan | Idle:
@@ -96,7 +96,7 @@ def plan(look: PlanInput) -> Plan | Idle:
 _STRATEGIES = {Strategy.BIN_PACK: "binpack", Strategy.SORT: "sort", Strategy.Z_ORDER: "sort"}
 
 
-def _why(choice: Choice, depth: float | None, left: int) -> str:
+def _why(choice: FilesToCompact, depth: float | None, left: int) -> str:
     count = len(choice.files)
     if choice.everything:
         why = f"files overlap {depth:.1f} deep in their order"

@@ -12,7 +12,7 @@ GROUP_BYTES = 100 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class PackingSizes:
     """Which files are of the right size, and how many of the others are worth a rewrite."""
 
     target: int
@@ -33,7 +33,7 @@ class Sizes:
 def chosen(
     sizes: NDArray[np.int64],
     groups: NDArray[np.int64],
-    wanted: Sizes,
+    wanted: PackingSizes,
     forced: NDArray[np.bool_] | None = None,
     *,
     all_files: bool = False,
@@ -71,7 +71,7 @@ def _bins(
 
 
 def _worth_it(
-    part: NDArray[np.int64], sizes: NDArray[np.int64], forced: NDArray[np.bool_], wanted: Sizes
+    part: NDArray[np.int64], sizes: NDArray[np.int64], forced: NDArray[np.bool_], wanted: PackingSizes
 ) -> bool:
     total = int(sizes[part].sum())
     several = len(part) > 1

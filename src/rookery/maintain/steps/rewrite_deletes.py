@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rookery.maintain.facts.layout import LARGE_SHARE, SMALL_SHARE, number_of
 from rookery.maintain.steps.compact import NAME as COMPACT
-from rookery.maintain.steps.packing import Sizes, chosen
+from rookery.maintain.steps.packing import PackingSizes, chosen
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import PUFFIN, Survey, delete_groups
@@ -22,10 +22,10 @@ NAME = "rewrite deletes"
 TARGET_PROPERTY, TARGET = "write.delete.target-file-size-bytes", 64 << 20
 
 
-def sizes_of(survey: Survey, min_files: int) -> Sizes:
+def sizes_of(survey: Survey, min_files: int) -> PackingSizes:
     """Which sizes of position delete files are right."""
     target = number_of(survey.table.properties, TARGET_PROPERTY, TARGET)
-    return Sizes(target, int(target * SMALL_SHARE), int(target * LARGE_SHARE), min_files)
+    return PackingSizes(target, int(target * SMALL_SHARE), int(target * LARGE_SHARE), min_files)
 
 
 def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ from rookery.model.predicate import (
     any_of,
 )
 from rookery.model.table import Field
-from rookery.where.binding import Group, Inexact, Names, not_comparable, null_test
+from rookery.where.binding import Inexact, Names, NestedColumn, not_comparable, null_test
 from rookery.where.literals import Kind, Literal, among, compare
 from rookery.where.parsing import with_depth
 from rookery.where.patterns import begins_with
@@ -100,11 +100,11 @@ def _flat(node: ice.BooleanExpression) -> Iterator[ice.BooleanExpression]:
 def _leaf(node: ice.UnboundPredicate, negated: bool, names: Names, zone: tzinfo) -> Predicate:
     if isinstance(node, ice.IsNull | ice.NotNull):
         field = _column(node, names)
-        if isinstance(field, Group):
+        if isinstance(field, NestedColumn):
             raise Inexact("only plain columns can be tested for null")
         return null_test(field, negated=negated ^ isinstance(node, ice.NotNull))
     field = _column(node, names)
-    if isinstance(field, Group):
+    if isinstance(field, NestedColumn):
         raise not_comparable(field)
     if isinstance(node, ice.IsNaN | ice.NotNaN):
         if field.type not in ("float", "double"):
@@ -124,7 +124,7 @@ def _leaf(node: ice.UnboundPredicate, negated: bool, names: Names, zone: tzinfo)
     return compare(field, op.negated if negated else op, literal, zone)
 
 
-def _column(node: ice.UnboundPredicate, names: Names) -> Field | Group:
+def _column(node: ice.UnboundPredicate, names: Names) -> Field | NestedColumn:
     """Find a reference by its dotted name, whose parts may contain dots."""
     name = str(getattr(node.term, "name", node.term))
     whole = name.lower()

@@ -1,0 +1,72 @@
+"""`analyze_tables`: the statistics of several tables, where an error of one does not stop the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+from rookery.api.lake import Lake
+from rookery.api.statistics import AnalyzeReport, analyze
+from rookery.model import MachineError, Report, Sheet
+from rookery.tables.java_errors import as_rookery
+
+__all__ = ["AnalyzedTables", "analyze_tables"]
+
+Advance: TypeAlias = Callable[[int, int], None]  # is told how many files and bytes have been read
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedTables(Report):
+    """The reports of several tables, and what failed."""
+
+    tables: tuple[AnalyzeReport, ...]
+    failed: tuple[str, ...] = ()
+
+    @property
+    def has_findings(self) -> bool:  # type: ignore[override]
+        """Whether some table failed."""
+        return bool(self.failed)
+
+    def sheets(self) -> Sequence[Sheet]:
+        """All their sheets."""
+        return [sheet for report in self.tables for sheet in report.sheets()]
+
+
+@contextmanager
+def _unseen(table: str) -> Iterator[Advance | None]:
+    yield None
+
+
+def analyze_tables(
+    lake: Lake,
+    patterns: Sequence[str],
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    progress: Callable[[str], AbstractContextManager[Advance | None]] = _unseen,
+    tell: Callable[[str], None] = lambda message: None,
+    **options: Any,
+) -> AnalyzedTables:
+    """Analyze the tables that patterns match, with the options of `rookery.analyze`.
+
+    Spark is started when the first table needs it. An error of one table is passed to *tell*, and the next
+    is analyzed; that of a single table, or of a machine that cannot start Spark, is raised.
+    """
+    names = dict.fromkeys(str(name) for pattern in patterns for name in lake.find(pattern))
+    spark = cache(partial(lake.spark, master=master, conf=conf))
+    done: list[AnalyzeReport] = []
+    failed: list[str] = []
+    for name in names:
+        with progress(name) as advance:
+            try:
+                done.append(analyze(spark, name, lake=lake, progress=advance, **options))
+            except Exception as error:  # an error of one table does not stop the next
+                never_started = isinstance(error, MachineError) and not spark.cache_info().currsize
+                if len(names) == 1 or never_started:
+                    raise
+                failed.append(f"{name}: {as_rookery(error, f'analyze of {name}').message}")
+                tell(failed[-1])
+    return AnalyzedTables(tuple(done), tuple(failed))
