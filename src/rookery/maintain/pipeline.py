@@ -33,7 +33,6 @@ from rookery.maintain.steps.step import (
     TableRun,
     TableView,
     VerificationError,
-    iceberg,
 )
 from rookery.maintain.survey import Survey, survey
 from rookery.model import RookeryError, UsageError
@@ -173,7 +172,7 @@ class _Run:
         table, store = (known.table, known.store) if known is not None else self._subject.load()
         if not step.takes(table):
             return None
-        return list_folders(step.folders(iceberg(table), self._subject.policy), store)
+        return list_folders(step.folders(table, self._subject.policy), store)
 
     def _taken(self, step: Step) -> StepReport:
         """Run a step, again if another commit conflicts, up to a fixed number of attempts."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +18,6 @@ from rookery.sidecar.live import live_files
 from rookery.sidecar.usable import from_best_state
 from rookery.tables import FILE_SCHEMA, IDENTITY, FileList, Table
 from rookery.tables.files import EQUALITY_DELETES
-from rookery.tables.partitioning import PartitionField
 
 PUFFIN = "puffin"
 
@@ -110,42 +108,11 @@ def _described(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
 
 def partition_numbers(files: pa.Table) -> NDArray[np.int64]:
     """Number each file's partition; partitions of different specs are different."""
-    codes, specs, texts = _partitions(files)
+    codes, specs, texts = partitions(files)
     return codes + specs * (len(texts) + 1)
 
 
-def rewrite_groups(files: pa.Table, current_spec: int) -> NDArray[np.int64]:
-    """Number the groups by which Iceberg rewrites data files.
-
-    It groups files of the current spec by their partition. A file of another spec counts as one whose
-    partition values are all null, so it is in one group with files of the current spec that have only nulls,
-    or, where the current spec has no fields, with all of them.
-    """
-    codes, specs, texts = _partitions(files)
-    nulls = np.array([all(value is None for value in json.loads(text)) for text in texts], bool)
-    return np.where((specs == current_spec) & ~nulls[codes], codes, -1)
-
-
-def delete_groups(files: pa.Table, specs: Mapping[int, Sequence[PartitionField]]) -> NDArray[np.int64]:
-    """Number the groups by which Iceberg rewrites position deletes.
-
-    It takes each partition as one of all fields that any spec has had; those that its own lacks are null.
-    """
-    codes, spec_ids, texts = _partitions(files)
-    pairs, inverse = np.unique(np.stack([spec_ids, codes]), axis=1, return_inverse=True)
-    numbers: dict[str, int] = {}
-    groups = []
-    for spec_id, code in pairs.T.tolist():
-        fields = (field.id for field in specs[spec_id])
-        values = dict(zip(fields, json.loads(texts[code]), strict=True))
-        stated = json.dumps(
-            {key: value for key, value in values.items() if value is not None}, sort_keys=True
-        )
-        groups.append(numbers.setdefault(stated, len(numbers)))
-    return np.array(groups, np.int64)[inverse.reshape(-1)]
-
-
-def _partitions(files: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+def partitions(files: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
     """Return each file's partition by number, its spec, and the distinct partitions as JSON."""
     specs = np.asarray(files["spec_id"].to_numpy(), np.int64)
     encoded = files["partition"].combine_chunks().dictionary_encode()

@@ -45,6 +45,17 @@ class StatisticsFile:
 class EngineTable(Protocol):
     """A table as Spark reads it, pinned to the metadata that it had when it was loaded."""
 
+    @property
+    def uuid(self) -> str:
+        """Its identity, as `Table.uuid` has it."""
+
+    @property
+    def version(self) -> str | None:
+        """The version of its metadata, as `Table.version` has it."""
+
+    def frame(self) -> DataFrame:
+        """Return all rows of the current snapshot."""
+
     def staged(
         self, snapshot_id: int, paths: Sequence[str], only: Sequence[int] | None = None
     ) -> DataFrame | None:

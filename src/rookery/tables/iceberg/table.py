@@ -14,7 +14,7 @@ from pyiceberg.io import FileIO
 from pyiceberg.table import Table as PyIcebergTable
 from pyiceberg.table.refs import SnapshotRefType
 
-from rookery.model import Field, Snapshot, TableName
+from rookery.model import Field, Snapshot, TableName, UsageError
 from rookery.model.schema import Schema
 from rookery.puffin import BlobMetadata, WrittenFile
 from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
@@ -296,3 +296,10 @@ class IcebergTable(Table):
     def for_engine(self, spark: SparkSession) -> jvm.PinnedTable:
         """Return the table as Spark reads it."""
         return jvm.pinned_table(spark, self.name)
+
+
+def iceberg(table: Table) -> IcebergTable:
+    """Return a table of Iceberg as one; refuse others, where what is to be done is Iceberg's alone."""
+    if not isinstance(table, IcebergTable):
+        raise UsageError(f"{table.name} is not an Iceberg table")
+    return table
