@@ -237,7 +237,7 @@ def _measured(step: Step, look: TableView) -> Mapping[str, float]:
 
 
 def _small_files(look: TableView) -> float:
-    right = sizes_of(look.survey.table.properties, look.policy)
+    right = sizes_of(look.survey.table.target_file_size, look.policy)
     return float((look.survey.numbers("size") < right.small).sum())
 
 
@@ -247,5 +247,5 @@ _MEASURES: Mapping[str, Callable[[TableView], float]] = {
     "bytes": lambda look: int(look.survey.numbers("size").sum()),
     "small files": _small_files,
     "delete files": lambda look: look.survey.deletes.num_rows,
-    "manifests": lambda look: len(look.survey.manifests),
+    "manifests": lambda look: len(look.survey.file_lists),
 }

@@ -24,14 +24,14 @@ PUFFIN = "puffin"
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """A table's current snapshot: its files, deletes and manifests, and the state that knows them best."""
+    """A table's current snapshot: its files, deletes and lists of both, and the best state."""
 
     table: Table
     store: Store
     snapshot: Snapshot | None  # none: the table is empty
     fileset: FileSet | None
-    deletes: pa.Table  # delete files, as manifests list them
-    manifests: tuple[FileList, ...]  # of data and of deletes
+    deletes: pa.Table  # delete files, as `FILE_SCHEMA` has them
+    file_lists: tuple[FileList, ...]  # of data and of deletes
 
     @property
     def state(self) -> State | None:
@@ -84,16 +84,16 @@ _NO_FILES = (
 
 
 def survey(table: Table, store: Store) -> Survey:
-    """Read a table's metadata as it is now, through the best state that can be read, or by manifests alone.
+    """Read a table's metadata as it is now, through the best state that can be read, or by file lists alone.
 
     Unlike a scan's file set, files whose deletes have changed since count as not described.
     """
     snapshot = table.snapshot()
     if snapshot is None:
         return Survey(table, store, None, None, table.read_files([]), ())
-    manifests = tuple(table.file_lists(snapshot))
-    deletes = table.read_files([manifest for manifest in manifests if not manifest.is_data])
-    return Survey(table, store, snapshot, _described(table, store, snapshot), deletes, manifests)
+    file_lists = tuple(table.file_lists(snapshot))
+    deletes = table.read_files([each for each in file_lists if not each.is_data])
+    return Survey(table, store, snapshot, _described(table, store, snapshot), deletes, file_lists)
 
 
 def _described(table: Table, store: Store, snapshot: Snapshot) -> FileSet:

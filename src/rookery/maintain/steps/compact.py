@@ -42,7 +42,7 @@ class Choice:
 
 def sizes_of(survey: Survey, policy: Policy) -> Sizes:
     """Which sizes are right: by the policy, or by the table."""
-    right = right_sizes(survey.table.properties, policy)
+    right = right_sizes(survey.table.target_file_size, policy)
     if right.small >= right.target:
         raise UsageError(
             f"all files of {in_bytes(right.target)} would count as small below {in_bytes(right.small)}",
