@@ -228,7 +228,7 @@ class MemoryTable(Table):
         rows = []
         for found in lists:
             assert isinstance(found, MemoryList)
-            rows += [{**_unpacked(row), "manifest": found.path} for row in found.rows]
+            rows += [{**_unpacked(row), "file_list": found.path} for row in found.rows]
         return pa.Table.from_pylist(rows, FILE_SCHEMA)
 
     def deletes_by_file(self, data: pa.Table, deletes: pa.Table) -> Mapping[int, list[Mapping[str, Any]]]:

@@ -225,7 +225,7 @@ def test_a_list_names_the_same_files_wherever_it_stands(format_: Format) -> None
             for each in lists:
                 found = table.read_files([each])
                 assert each.live_files in (None, found.num_rows)
-                assert set(found["manifest"].to_pylist()) <= {each.path}
+                assert set(found["file_list"].to_pylist()) <= {each.path}
                 assert named.setdefault(each.identity, set(identities(found).to_pylist())) == set(
                     identities(found).to_pylist()
                 )
