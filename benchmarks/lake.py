@@ -25,8 +25,7 @@ from rookery.api.lake import Lake
 from rookery.api.table import TableHandle
 from rookery.io import LocalSource, local_path
 from rookery.model.cache import clear_caches
-from rookery.tables import CatalogConfig
-from rookery.tables.iceberg.catalogs import HOME_VARIABLE, embedded
+from rookery.tables.config import HOME_VARIABLE, CatalogConfig, embedded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -46,7 +46,7 @@ def describe(bench: Bench, name: str, thetas: Mapping[int, ThetaSketch] | None =
     for number, start in enumerate(range(0, live.decoded.num_rows, MAX_FILES)):
         files = live.decoded.slice(start, MAX_FILES)
         entries.append(_segment(table, store, files, number))
-        parts.append(_rows(files, live.decoded_manifests[start : start + MAX_FILES], number))
+        parts.append(_rows(files, live.decoded_lists[start : start + MAX_FILES], number))
     index = StateHeader(
         table.uuid,
         current.id,
@@ -54,8 +54,8 @@ def describe(bench: Bench, name: str, thetas: Mapping[int, ThetaSketch] | None =
         current.timestamp_ms,
         table.last_column_id,
         tuple(entries),
-        live.data_manifests,
-        live.delete_manifests,
+        live.data_lists,
+        live.delete_lists,
         {field.id: field.type for field in table.fields()},
     )
     store.write_state(State(index, pa.concat_tables(parts).combine_chunks(), thetas or {}))

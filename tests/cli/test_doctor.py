@@ -11,7 +11,7 @@ import pytest
 from rookery.api import doctor as doctor_api
 from rookery.api.lake import connect
 from rookery.model import CheckOutcome, UsageError
-from rookery.tables import embedded
+from rookery.tables.config import embedded
 from tests.cli.conftest import Rookery
 
 ALL = ["python", "java", "spark", "jars", "catalog", "read", "write"]

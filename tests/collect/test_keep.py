@@ -62,7 +62,7 @@ def assert_exact(writer: MemoryWriter, store: Store, found: State) -> None:
     at = current(table)
     live = live_files(table, at, None, decode_all=True)
     header = found.header
-    assert (header.snapshot_id, header.data_manifests) == (at.id, live.data_manifests)
+    assert (header.snapshot_id, header.data_manifests) == (at.id, live.data_lists)
     assert set(found.files["key"].to_pylist()) == set(file_keys(live.decoded).to_pylist())
     # No segment without a live file is named.
     assert set(found.files["segment"].to_pylist()) == set(range(len(header.segments)))

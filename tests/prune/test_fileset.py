@@ -44,7 +44,7 @@ def described(files: FileSet, table: Table) -> dict[str, Any]:
         ]
         for n in range(len(files))
     ]
-    manifests = [files.live.manifests[place].path for place in files.manifests]
+    manifests = [files.live.lists[place].path for place in files.lists]
     found = {row["path"]: (row, *rest) for row, *rest in zip(listed, known, manifests, strict=True)}
     assert len(found) == len(files), "a file is there twice"
     return found
@@ -102,7 +102,7 @@ def table(tmp_path: Path) -> RandomTable:
 
 def test_only_new_manifests_are_decoded(table: RandomTable) -> None:
     files = assert_same(table.load(), table.store, table.snapshot())
-    assert (files.live.known, len(files.live.manifests), files.fresh) == (3, 4, 2)
+    assert (files.live.known, len(files.live.lists), files.fresh) == (3, 4, 2)
     assert (files.live.decoded.num_rows, len(files)) == (2, len(table.rows))
     table.analyse()
     files = assert_same(table.load(), table.store, table.snapshot())
@@ -208,13 +208,13 @@ def test_manifests_that_were_written_again(tmp_path: Path) -> None:
         table.append_rows([{"c0": 100 + value}])
         files = assert_same(table.load(), table.store, table.snapshot())
     assert (len(files), files.fresh) == (11, 4)
-    assert len(set(files.manifests.tolist())) == len(files.live.manifests) == 7
+    assert len(set(files.lists.tolist())) == len(files.live.lists) == 7
     live, loaded = files.live, table.load()  # other writers list them in another order
     back = np.arange(len(live.keys))[::-1]
     turned = replace(
         live,
         decoded=live.decoded.take(back),
         keys=live.keys.take(back),
-        decoded_manifests=live.decoded_manifests[back],
+        decoded_lists=live.decoded_lists[back],
     )
     assert described(FileSet(table.store, files.state, turned), loaded) == described(files, loaded)

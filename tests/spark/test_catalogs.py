@@ -15,7 +15,7 @@ from rookery.spark.catalogs import (
     POSTGRESQL_JDBC,
     SQLITE_JDBC,
 )
-from rookery.tables import CatalogConfig
+from rookery.tables.config import CatalogConfig
 
 S3_IO = "org.apache.iceberg.aws.s3.S3FileIO"
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import rookery
 from rookery.api.lake import Lake
 from rookery.model import CatalogError
-from rookery.tables import CatalogConfig
+from rookery.tables.config import CatalogConfig
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,6 +11,8 @@ import pytest
 import rookery
 from rookery.api.lake import Lake
 from rookery.model import UsageError
+from rookery.model.cache import clear_caches
+from rookery.sidecar import store
 from rookery.spark.rookery_source import FilesPartition, RookeryDataSource
 from tests.lakehouse import tables
 
@@ -149,6 +151,21 @@ def test_the_option_where_prunes(name: str, rookery_home: object, where: str | N
     reader = RookeryDataSource(options).reader(type("Schema", (), {"names": ["id"]})())  # type: ignore[arg-type]
     partitions = reader.partitions()
     assert sum(len(each.files) for each in partitions if isinstance(each, FilesPartition)) == files
+
+
+def test_what_is_read_to_plan_is_cached_in_the_process(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clear_caches()
+    reads: list[str] = []
+    read = store.read_state
+    monkeypatch.setattr(
+        store, "read_state", lambda path, *more, **how: (reads.append(path), read(path, *more, **how))[1]
+    )
+    for number in (3, 77):
+        reader = RookeryDataSource({"table": name, "where": f"id = {number}"}).reader(
+            type("Schema", (), {"names": ["id"]})()  # type: ignore[arg-type]
+        )
+        assert len(reader.partitions()) == 1
+        assert len(reads) == 1
 
 
 def test_local_times_are_in_the_zone_of_the_option(spark: SparkSession, name: str) -> None:

@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from rookery.api.lake import Lake
 from rookery.spark import session
 from rookery.spark.sessions import log_path
-from rookery.tables import CatalogConfig, open_catalog
+from rookery.tables.config import CatalogConfig
+from rookery.tables.iceberg.catalogs import open_pyiceberg
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "wort": ["eins", "zwei", "größer"]})
 
@@ -106,7 +107,7 @@ def test_a_second_catalog(spark: SparkSession, tmp_path: Path) -> None:
         assert session(config) is spark
         spark.sql("CREATE NAMESPACE other.ns")
         spark.sql("CREATE TABLE other.ns.t AS SELECT 1L AS id, 'eins' AS wort")
-        assert rows(open_catalog(config).load_table("ns.t")) == ROWS.slice(0, 1)
+        assert rows(open_pyiceberg(config).load_table("ns.t")) == ROWS.slice(0, 1)
         assert spark.catalog.currentCatalog() == "lake"
         spark.sql("DROP TABLE other.ns.t PURGE")
     finally:

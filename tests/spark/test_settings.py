@@ -8,7 +8,7 @@ import pytest
 
 from rookery.spark.catalogs import ICEBERG_RUNTIME, SQLITE_JDBC, spark_catalog
 from rookery.spark.settings import EXTENSIONS, parse_properties, settings, spark_defaults
-from rookery.tables import embedded
+from rookery.tables.config import embedded
 
 KNOWN = spark_catalog(embedded())
 

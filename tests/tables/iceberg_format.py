@@ -33,6 +33,22 @@ class IcebergWriter:
     def open(self) -> Table:
         return self._lake.open(self.name)[0]
 
+    def drop(self) -> None:
+        self._spark.sql(f"DROP TABLE {self.name}")
+
+    def tag(self, name: str) -> None:
+        self._spark.sql(f"ALTER TABLE {self.name} CREATE TAG {name}")
+
+    def branch(self, name: str) -> None:
+        self._spark.sql(f"ALTER TABLE {self.name} CREATE BRANCH {name}")
+
+    def sort_by(self, column: str) -> None:
+        self._spark.sql(f"ALTER TABLE {self.name} WRITE ORDERED BY {column}")
+
+    def aim_for(self, file_size: int) -> None:
+        target = f"'write.target-file-size-bytes'='{file_size}'"
+        self._spark.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ({target})")
+
     def add_column(self, name: str, kind: str) -> None:
         self._spark.sql(f"ALTER TABLE {self.name} ADD COLUMN {name} {_SQL[kind]}")
 

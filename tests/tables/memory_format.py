@@ -21,14 +21,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rookery.model import Field, MachineError, Snapshot, TableName
+from rookery.model import Field, MachineError, MissingTableError, Snapshot, TableName
 from rookery.model.schema import Column, Primitive, Schema
 from rookery.parquet import Leaf
 from rookery.puffin import BlobMetadata, DeletionVector, Writer, WrittenFile
 from rookery.tables.column_mapping import ColumnMapping
 from rookery.tables.files import DATA, FILE_SCHEMA, POSITION_DELETES, FieldSummary, FileList
 from rookery.tables.partitioning import PartitionField, SortField, TransformKind
-from rookery.tables.table import EngineTable, RegisteredBlob, StatisticsFile, Table
+from rookery.tables.table import (
+    EngineTable,
+    RegisteredBlob,
+    RowChanges,
+    SnapshotChanges,
+    StatisticsFile,
+    Table,
+)
 
 ARROW = {"long": pa.int64(), "string": pa.string()}
 
@@ -106,6 +113,11 @@ class Metadata:
     schema: Schema = field(default_factory=lambda: Schema(()))
     versions: tuple[Version, ...] = ()
     names: dict[str, Mapping[str, int]] = field(default_factory=dict)  # by file: column ids by name
+    branches: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
+    sorted_by: int | None = None
+    target_file_size: int = 1 << 20
+    dropped: bool = False
     statistics: tuple[StatisticsFile, ...] = ()
     last_column_id: int = 0
 
@@ -114,11 +126,9 @@ class MemoryTable(Table):
     """The metadata at one moment, as `rookery.tables.Table`."""
 
     format_version = 1
-    branches: Mapping[str, int] = {}
-    tags: Mapping[str, int] = {}
     properties: Mapping[str, str] = {}
     io_properties: Mapping[str, str] = {}
-    sort_order: Sequence[SortField] = ()
+    target_list_size = 1 << 10
     maps_names = False
     not_loadable: str | None = None
 
@@ -146,6 +156,35 @@ class MemoryTable(Table):
     @property
     def current_snapshot_id(self) -> int | None:
         return self._metadata.versions[-1].snapshot.id if self._metadata.versions else None
+
+    @property
+    def branches(self) -> Mapping[str, int]:
+        return self._metadata.branches
+
+    @property
+    def tags(self) -> Mapping[str, int]:
+        return self._metadata.tags
+
+    def changes_of(self, snapshot: Snapshot) -> SnapshotChanges:
+        version = self._version(snapshot)
+        empty = MemoryList((), True), MemoryList((), False)
+        before = next(
+            (each for each in self._metadata.versions if each.snapshot.id == snapshot.parent_id), None
+        )
+        was, was_deleted = (before.data, before.deletes) if before is not None else empty
+        added, removed = _rows_besides(version.data, was), _rows_besides(was, version.data)
+        new, old = _rows_besides(version.deletes, was_deleted), _rows_besides(was_deleted, version.deletes)
+        counts = RowChanges(sum(added), sum(removed), sum(new), sum(old), 0)
+        return SnapshotChanges(sum(map(len, (added, removed, new, old))), counts)
+
+    @property
+    def sort_order(self) -> Sequence[SortField]:
+        source = self._metadata.sorted_by
+        return () if source is None else (SortField(source, Identity(), "ASC", "NULLS FIRST"),)
+
+    @property
+    def target_file_size(self) -> int:
+        return self._metadata.target_file_size
 
     def _version(self, snapshot: Snapshot) -> Version:
         return next(each for each in self._metadata.versions if each.snapshot.id == snapshot.id)
@@ -189,7 +228,7 @@ class MemoryTable(Table):
         rows = []
         for found in lists:
             assert isinstance(found, MemoryList)
-            rows += [{**_unpacked(row), "manifest": found.path} for row in found.rows]
+            rows += [{**_unpacked(row), "file_list": found.path} for row in found.rows]
         return pa.Table.from_pylist(rows, FILE_SCHEMA)
 
     def deletes_by_file(self, data: pa.Table, deletes: pa.Table) -> Mapping[int, list[Mapping[str, Any]]]:
@@ -228,7 +267,8 @@ class MemoryTable(Table):
         self._live.statistics = (*others, file)
 
     def check_loadable(self, spark: Any) -> None:
-        pass
+        if self._live.dropped:
+            raise MissingTableError("it was dropped")
 
     def for_engine(self, spark: Any) -> EngineTable:
         raise MachineError("no engine reads this format")
@@ -246,6 +286,21 @@ class MemoryWriter:
 
     def open(self) -> MemoryTable:
         return MemoryTable(TableName("memory", ("db",), "t"), self.metadata)
+
+    def drop(self) -> None:
+        self.metadata.dropped = True
+
+    def tag(self, name: str) -> None:
+        self.metadata.tags = {**self.metadata.tags, name: self.metadata.versions[-1].snapshot.id}
+
+    def branch(self, name: str) -> None:
+        self.metadata.branches = {**self.metadata.branches, name: self.metadata.versions[-1].snapshot.id}
+
+    def sort_by(self, column: str) -> None:
+        (self.metadata.sorted_by,) = (each.id for each in self.metadata.schema.columns if each.name == column)
+
+    def aim_for(self, file_size: int) -> None:
+        self.metadata.target_file_size = file_size
 
     # -- columns
 
@@ -374,6 +429,11 @@ def _unpacked(text: str) -> dict[str, Any]:
     for name in ("lower_bounds", "upper_bounds"):
         row[name] = [(number, bytes.fromhex(value)) for number, value in row.get(name, ())]
     return row
+
+
+def _rows_besides(these: MemoryList, others: MemoryList) -> list[int]:
+    """The rows of each file that is in one list only."""
+    return [_unpacked(text)["rows"] for text in these.rows if text not in others.rows]
 
 
 def _bounds(kind: str, values: pa.Array) -> tuple[bytes, bytes] | None:

@@ -20,11 +20,13 @@ from rookery.api.where import bind
 from rookery.collect.analyze import analyze
 from rookery.discover.confidence import unique_confidence
 from rookery.discover.describe import describe_table
+from rookery.io import open_source
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.status import TableStatus, table_status
 from rookery.maintain.steps.step import Outcome, Subject
-from rookery.model import Snapshot, StorageError, UsageError
+from rookery.model import MachineError, RookeryError, Snapshot, StorageError, UsageError
+from rookery.parquet import read_footer
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.puffin import THETA_V1, Blob, Writer
@@ -49,6 +51,11 @@ class FormatWriter(Protocol):
     def remove_file_of(self, row_id: int) -> None: ...
     def add_column(self, name: str, kind: str) -> None: ...
     def rename_column(self, old: str, new: str) -> None: ...
+    def tag(self, name: str) -> None: ...
+    def branch(self, name: str) -> None: ...
+    def sort_by(self, column: str) -> None: ...
+    def aim_for(self, file_size: int) -> None: ...
+    def drop(self) -> None: ...
 
 
 class Format:
@@ -73,7 +80,7 @@ def format_(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Format]:
 
     yield Format(make, spark)
     for name in made:
-        spark.sql(f"DROP TABLE {name}")
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def rows_of(start: int, count: int) -> list[dict[str, Any]]:
@@ -139,6 +146,49 @@ def test_a_table_stays_as_it_was_loaded(format_: Format) -> None:
     assert writer.open().uuid == table.uuid
 
 
+def test_a_version_of_the_metadata_has_one_name(format_: Format) -> None:
+    writer = format_.make(None)
+    writer.append(rows_of(0, 10))
+    first = writer.open().version
+    assert writer.open().version == first
+    writer.append(rows_of(10, 10))
+    assert first is None or writer.open().version != first
+
+
+def test_branches_and_tags_stay_where_they_were_made(format_: Format) -> None:
+    writer = format_.make(None)
+    writer.append(rows_of(0, 10))
+    before = writer.open()
+    assert not before.tags
+    writer.tag("first")
+    writer.branch("side")
+    writer.append(rows_of(10, 10))
+    table = writer.open()
+    assert dict(table.tags) == {"first": current(before).id}
+    assert table.branches["side"] == current(before).id
+    assert set(table.branches) - {"side"} == set(before.branches)
+    assert len(read(table, None, table.at(table.tags["first"]))) == 10
+    assert not before.tags
+
+
+def test_snapshots_state_what_they_have_changed(format_: Format) -> None:
+    writer = format_.make(None)
+    writer.append(rows_of(0, 10))
+    writer.append(rows_of(10, 15))
+    writer.delete_rows({3, 4})
+    writer.remove_file_of(10)
+    table = writer.open()
+    line = list(table.ancestors(current(table)))[::-1]
+    assert [each.operation for each in line[:2]] == ["append", "append"]
+    assert "replace" not in {each.operation for each in line}
+    stated = [table.changes_of(each) for each in line]
+    assert all(each.files for each in stated)
+    rows = [each.rows for each in stated if each.rows is not None]
+    assert [(each.added, each.removed) for each in rows] == [(10, 0), (15, 0), (0, 0), (0, 15)]
+    assert [each.deletes_added - each.deletes_removed for each in rows] == [0, 0, 2, 0]
+    assert [each.value_deletes_added for each in rows] == [0, 0, 0, 0]
+
+
 # -- files
 
 
@@ -175,7 +225,7 @@ def test_a_list_names_the_same_files_wherever_it_stands(format_: Format) -> None
             for each in lists:
                 found = table.read_files([each])
                 assert each.live_files in (None, found.num_rows)
-                assert set(found["manifest"].to_pylist()) <= {each.path}
+                assert set(found["file_list"].to_pylist()) <= {each.path}
                 assert named.setdefault(each.identity, set(identities(found).to_pylist())) == set(
                     identities(found).to_pylist()
                 )
@@ -192,6 +242,17 @@ def test_bounds_hold_what_a_file_has(format_: Format) -> None:
     lower, upper = dict(file["lower_bounds"]), dict(file["upper_bounds"])
     assert lower.get(ids["id"], bytes(8)) <= (10).to_bytes(8, "little")
     assert upper.get(ids["word"], b"w2") >= b"w2"
+
+
+def test_target_sizes(format_: Format) -> None:
+    writer = format_.make(None)
+    writer.append(rows_of(0, 10))
+    table = writer.open()
+    assert table.target_file_size > 1000
+    assert table.target_list_size > 0
+    writer.aim_for(1000)
+    assert writer.open().target_file_size == 1000
+    assert status_of(writer.open(), store_of(table)).layout.target_size == 1000
 
 
 # -- deletes
@@ -253,6 +314,32 @@ def test_columns_are_known_by_their_ids(format_: Format) -> None:
     assert [column.name for column in written.columns] == ["id", "n", "word"]
 
 
+def test_columns_of_a_file_are_found(format_: Format) -> None:
+    """By the ids that they have in the table, whatever they were called when the file was written."""
+    writer = format_.make(None)
+    writer.append(rows_of(0, 10))
+    before = {field.name: field.id for field in writer.open().fields()}
+    writer.rename_column("n", "m")
+    writer.add_column("n", "long")
+    table = writer.open()
+    (file,) = files_of(table, current(table)).to_pylist()
+    with open_source(file["path"], table.io_properties) as source:
+        leaves = read_footer(source, file["size"]).leaves
+    found = table.column_mapping(file["path"]).with_ids(leaves)
+    assert {leaf.path[0]: leaf.field_id for leaf in found} == before
+
+
+def test_sort_order(format_: Format) -> None:
+    writer = format_.make(None)
+    assert not writer.open().sort_order
+    writer.sort_by("word")
+    table = writer.open()
+    (part,) = table.sort_order
+    assert part.source_id == next(field.id for field in table.fields() if field.name == "word")
+    assert part.transform.kind is TransformKind.IDENTITY
+    assert (part.direction, part.nulls) == ("ASC", "NULLS FIRST")
+
+
 # -- partitions
 
 
@@ -299,6 +386,51 @@ def test_statistics_are_registered_and_read_back(format_: Format) -> None:
     assert (named.type, named.fields, named.snapshot_id) == (THETA_V1, (column.id,), at.id)
     assert named.properties["ndv"] == "10"
     assert list(writer.open().statistics_paths) == [path]
+
+
+# -- engines
+
+
+def test_a_table_that_is_gone_is_not_loadable(format_: Format) -> None:
+    writer = format_.make(None)
+    writer.append(rows_of(0, 10))
+    table = writer.open()
+    assert table.not_loadable is None
+    table.check_loadable(format_.spark)
+    writer.drop()
+    with pytest.raises(RookeryError):
+        table.check_loadable(format_.spark)
+
+
+def test_an_engine_reads_the_files_that_are_staged(format_: Format) -> None:
+    writer = format_.make(None)
+    writer.append(rows_of(0, 10))
+    writer.append(rows_of(10, 10))
+    writer.delete_rows({3})
+    table = writer.open()
+    if format_.spark is NO_SPARK:
+        with pytest.raises(MachineError):  # a format without an engine states that
+            table.for_engine(format_.spark)
+        return
+    engine = table.for_engine(format_.spark)
+    assert (engine.uuid, engine.version) == (table.uuid, table.version)
+    writer.append(rows_of(20, 10))
+    assert engine.frame().count() == 19  # of the metadata that it was loaded with
+    at = current(table)
+    (path,) = (
+        file["path"]
+        for file in files_of(table, at).to_pylist()
+        if dict(file["lower_bounds"])[1] == bytes(8)  # the file with row 0
+    )
+    staged = engine.staged(at.id, [path])
+    assert staged is not None
+    assert sorted(row.id for row in staged.collect()) == [0, 1, 2, *range(4, 10)]
+    word = next(field for field in table.fields() if field.name == "word")
+    only = engine.staged(at.id, [path], [word.id])
+    assert only is not None
+    assert only.columns == ["word"]
+    assert only.count() == 9
+    assert engine.staged(at.id, []) is None
 
 
 # -- all of it together

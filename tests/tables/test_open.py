@@ -8,29 +8,30 @@ from pathlib import Path
 import pytest
 
 from rookery.model import CatalogError
-from rookery.tables import CatalogConfig, embedded, open_catalog, sqlite_path
+from rookery.tables.config import CatalogConfig, embedded, sqlite_path
+from rookery.tables.iceberg.catalogs import open_pyiceberg
 
 
 def test_embedded_in_a_missing_folder(tmp_path: Path) -> None:
     folder = tmp_path / "not" / "there"
-    catalog = open_catalog(embedded(folder))
+    catalog = open_pyiceberg(embedded(folder))
     catalog.create_namespace("db")
     assert (folder / "catalog.db").exists()
-    assert open_catalog(embedded(folder)).list_namespaces() == [("db",)]
+    assert open_pyiceberg(embedded(folder)).list_namespaces() == [("db",)]
 
 
 def test_sqlite_in_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     config = CatalogConfig("c", {"uri": f"sqlite:///{tmp_path}/file/catalog.db"})
     with pytest.raises(CatalogError, match="file") as caught:
-        open_catalog(config)
+        open_pyiceberg(config)
     assert caught.value.hint
 
 
 def test_sqlite_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "catalog.db").write_bytes(b"not a database, and long enough to be taken for one" * 30)
     with pytest.raises(CatalogError, match=r"'c' cannot be opened.*not a database") as caught:
-        open_catalog(CatalogConfig("c", {"uri": f"sqlite:///{tmp_path}/catalog.db"}))
+        open_pyiceberg(CatalogConfig("c", {"uri": f"sqlite:///{tmp_path}/catalog.db"}))
     assert "\n" not in caught.value.message
 
 
@@ -48,7 +49,7 @@ def _closed_port() -> int:
 def test_unreachable_rest(secrets: dict[str, str]) -> None:
     uri = f"http://me:pw-s3cret@127.0.0.1:{_closed_port()}/catalog"
     with pytest.raises(CatalogError, match="'c' cannot be opened") as caught:
-        open_catalog(CatalogConfig("c", {"type": "rest", "uri": uri, **secrets}))
+        open_pyiceberg(CatalogConfig("c", {"type": "rest", "uri": uri, **secrets}))
     assert "\n" not in caught.value.message
     assert "s3cret" not in caught.value.message + (caught.value.hint or "")
     assert "server runs" in (caught.value.hint or "")
@@ -57,7 +58,7 @@ def test_unreachable_rest(secrets: dict[str, str]) -> None:
 def test_missing_driver_names_no_password() -> None:
     config = CatalogConfig("c", {"uri": "postgresql+nosuchdriver://me:pw-s3cret@host/db"})
     with pytest.raises(CatalogError) as caught:
-        open_catalog(config)
+        open_pyiceberg(config)
     assert "s3cret" not in caught.value.message
 
 

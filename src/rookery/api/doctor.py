@@ -29,7 +29,8 @@ from rookery.model import (
 )
 from rookery.model.check import check_sheet
 from rookery.spark import find_java, hidden_stores, spark_catalog
-from rookery.tables import configured, resolve
+from rookery.tables.config import configured, resolve
+from rookery.tables.formats import open_catalog
 
 __all__ = ["DoctorReport", "doctor"]
 
@@ -125,7 +126,7 @@ def _jar_name(package: str) -> str:
 
 
 def _catalog(lake: Lake) -> Check:
-    count = len(_within(_SECONDS, lambda: lake.catalog.list_namespaces()))
+    count = _within(_SECONDS, lambda: open_catalog(lake.config).count_namespaces())
     return Check(
         "catalog",
         _RULES["catalog"],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rookery.io.redaction import redact
 from rookery.model import RookeryError
-from rookery.tables import configured
+from rookery.tables.config import configured
 from rookery.tables.java_errors import as_rookery
 
 __all__ = ["as_rookery", "hide_secrets"]

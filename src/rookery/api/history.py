@@ -11,7 +11,7 @@ from rookery.maintain.runs.database import history_url
 from rookery.maintain.runs.history import History, RunRecord, Tally
 from rookery.maintain.steps.step import Outcome, StepReport
 from rookery.model import Report, Sheet, UsageError, in_bytes, thousands
-from rookery.tables import sqlite_path
+from rookery.tables.config import sqlite_path
 
 __all__ = ["HistoryReport", "history", "tally"]
 

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rookery.maintain.steps.neighbours import Neighbours
-from rookery.model import CatalogError, MissingTableError, RookeryError, TableName, UsageError
+from rookery.model import CatalogError, MissingTableError, TableName, UsageError
 from rookery.model.cache import Cache
 from rookery.sidecar import Store, store_of
-from rookery.tables import CatalogConfig, Table, configured, load_table, open_catalog, open_table, resolve
-from rookery.tables.iceberg.catalogs import reason_of
+from rookery.tables import Table
+from rookery.tables.config import CatalogConfig, configured, resolve
+from rookery.tables.formats import Catalog, open_catalog
+from rookery.tables.iceberg import IcebergCatalog, iceberg
 
 if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table as PyIcebergTable
     from pyspark.sql import SparkSession
 
     from rookery.api.discover import DiscoverReport
     from rookery.api.maintain import MaintainReport
     from rookery.api.status import StatusReport
-    from rookery.tables.iceberg import IcebergTable
 
 __all__ = ["Lake", "connect"]
 
@@ -48,9 +48,15 @@ class Lake:
         return self.config.properties
 
     @cached_property
-    def catalog(self) -> Catalog:
-        """The catalog as PyIceberg opens it."""
+    def _catalog(self) -> Catalog:
         return open_catalog(self.config)
+
+    @property
+    def catalog(self) -> PyIcebergCatalog:
+        """The catalog as PyIceberg opens it."""
+        if not isinstance(self._catalog, IcebergCatalog):
+            raise UsageError(f"{self.name} is not a catalog of PyIceberg")
+        return self._catalog.client
 
     def clear_cache(self) -> None:
         """Drop what is cached of states, segments and footers; the next call reads it again."""
@@ -61,18 +67,18 @@ class Lake:
         return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
 
     def load(self, named: str | TableName) -> PyIcebergTable:
-        """Load a table of this lake, or of another configured catalog that its name begins with."""
-        name = self.table_name(named) if isinstance(named, str) else named
-        return load_table(self._catalog_of(name), name, self.properties_of(name))
+        """Return a table as PyIceberg loads it, of this lake or of a catalog that its name begins with."""
+        return iceberg(self._table(named)).table
 
     def open(self, named: str | TableName) -> tuple[Table, Store]:
         """Open a table as it is now, with the states and segments beside it."""
-        name = self.table_name(named) if isinstance(named, str) else named
-        loaded = open_table(self._catalog_of(name), name, self.properties_of(name))
+        loaded = self._table(named)
         return loaded, store_of(loaded, self.cache)
 
-    def _catalog_of(self, name: TableName) -> Catalog:
-        return self.catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
+    def _table(self, named: str | TableName) -> Table:
+        name = self.table_name(named) if isinstance(named, str) else named
+        catalog = self._catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
+        return catalog.open(name)
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""
@@ -89,50 +95,25 @@ class Lake:
     def neighbours(self) -> Neighbours:
         """Return the tables of the catalog, for checks before files are deleted."""
 
-        def load(name: TableName) -> IcebergTable | None:
+        def load(name: TableName) -> Table | None:
             try:
-                return open_table(self._catalog_of(name), name, self.properties_of(name))
+                return self._table(name)
             except MissingTableError:
                 return None  # dropped since it was listed
 
         return Neighbours(self.tables, load)
 
     def tables(self) -> Iterator[TableName]:
-        """Yield the names of all tables of the catalog."""
-        with self._reaching():
-            for namespace in self._namespaces(()):
-                for identifier in self.catalog.list_tables(namespace):
-                    yield TableName(self.name, tuple(identifier[:-1]), identifier[-1])
-
-    def _namespaces(self, parent: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        for namespace in self.catalog.list_namespaces(parent):
-            yield tuple(namespace)
-            yield from self._namespaces(tuple(namespace))
+        """Return the names of all tables of the catalog."""
+        return self._catalog.tables()
 
     def answers(self) -> bool:
         """Whether the catalog answers."""
         try:
-            with self._reaching():
-                self.catalog.list_namespaces()
+            self._catalog.count_namespaces()
         except CatalogError:
             return False
         return True
-
-    @contextmanager
-    def _reaching(self) -> Iterator[None]:
-        try:
-            yield
-        except RookeryError:
-            raise
-        except Exception as error:  # every catalog client raises its own errors
-            raise CatalogError(
-                f"catalog '{self.name}' does not answer: {reason_of(error, self.properties)}",
-                hint="check its uri and that the server runs; `rookery doctor` gives details",
-            ) from error
-
-    def properties_of(self, name: TableName) -> Mapping[str, str]:
-        """Return the properties of the catalog that a name begins with."""
-        return self.properties if name.catalog == self.name else resolve(name.catalog).properties
 
     def spark(
         self, *, master: str | None = None, conf: Mapping[str, str] | None = None, attach: bool = True

@@ -130,6 +130,7 @@ def maintain(
         options,
     )
     candidates = _candidates(lake, patterns or (ALL,), tables, policies, keep=dry_run)
+    neighbours.give(each.opened.table for each in candidates if each.opened is not None)
     for table in candidates:
         if table.policy is not None:
             refuse(table.policy, forced=yes)

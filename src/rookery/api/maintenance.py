@@ -12,7 +12,7 @@ from rookery.maintain.runs.database import open_engine
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.leases import Leases
 from rookery.model import MachineError, TableName, UsageError
-from rookery.tables.iceberg.catalogs import SQL
+from rookery.tables.config import SQL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -63,7 +63,7 @@ def show_policy(
     lake = lake or connect()
     policies = find_policies(policy)
     name = lake.table_name(table)
-    chosen = policies.policy_of(name, lake.load(name).properties)
+    chosen = policies.policy_of(name, lake.open(name)[0].properties)
     views = tuple(
         SettingView(each.key, chosen.texts[each.key], str(chosen.sources[each.key])) for each in SETTINGS
     )

@@ -14,8 +14,7 @@ from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.sidecar import Store
 from rookery.spark.live import check_session, has_jvm
-from rookery.tables import Table
-from rookery.tables.iceberg.jvm import PinnedTable, load_java_table, pinned_table
+from rookery.tables import EngineTable, Table
 from rookery.tables.java_errors import NotLoadableError, refused_types, translated
 from rookery.where.to_sql import spell
 
@@ -68,7 +67,7 @@ def _pruning(table: Table, store: Store, current: Snapshot, predicate: Predicate
 
 def _open_in_both(
     spark: SparkSession, lake: Lake, name: TableName
-) -> tuple[Table, Store, PinnedTable | None]:
+) -> tuple[Table, Store, EngineTable | None]:
     """Load a table as it is now, for Python and for Spark; None where Spark's catalog has other metadata."""
     if not has_jvm(spark):
         return *lake.open(name), None
@@ -76,13 +75,13 @@ def _open_in_both(
         table, store = lake.open(name)
         if table.not_loadable is not None:
             raise NotLoadableError(name, table.not_loadable)
-        pinned = pinned_table(spark, name)
+        pinned = table.for_engine(spark)
         if pinned.uuid != table.uuid:
             raise CatalogError(
                 f"{name} is another table in Spark than in Rookery: their catalogs share only the name",
                 hint="configure the catalog in the same way in both, or give one of them another name",
             )
-        if pinned.metadata_location == table.version:
+        if pinned.version == table.version:
             return table, store, pinned
     log.warning("%s is not pruned: Spark's catalog has other metadata of it", name)
     return table, store, None
@@ -93,12 +92,12 @@ def _by_spark(spark: SparkSession, table: Table, snapshot_id: int | None) -> Dat
     if not has_jvm(spark):
         spark.catalog.refreshTable(str(table.name))
     else:
-        load_java_table(spark, table.name)  # refreshes the cache of Spark's catalog
+        table.check_loadable(spark)  # refreshes the cache of Spark's catalog
     reader = spark.read if snapshot_id is None else spark.read.option("versionAsOf", snapshot_id)
     return reader.table(str(table.name))
 
 
-def _left_frame(pruning: Pruning, pinned: PinnedTable) -> DataFrame:
+def _left_frame(pruning: Pruning, pinned: EngineTable) -> DataFrame:
     """Return the rows of the files that are left."""
     paths = pruning.files.files["path"].take(pruning.numbers).to_pylist()
     staged = pinned.staged(pruning.snapshot.id, paths)

@@ -11,7 +11,7 @@ from rookery.api.statistics import analyze
 from rookery.api.table import table
 from rookery.model import TableName
 from rookery.spark.live import check_session, has_jvm
-from rookery.tables import configured
+from rookery.tables.config import configured
 from rookery.tables.java_errors import refused_types
 
 if TYPE_CHECKING:

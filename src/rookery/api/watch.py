@@ -147,7 +147,7 @@ class LakeSite:
             check_catalog(self._lake, names)
             for name in names:
                 if not is_pattern(pattern):
-                    self._lake.load(name)
+                    self._lake.open(name)
 
     def find(self) -> Sequence[TableName]:
         """Return the tables that the patterns name, each once."""

@@ -69,7 +69,7 @@ class Settings:
 
         if not any(map(is_remote, locations)):
             return {}
-        return self.lake().load(table).io.properties if table else self.lake().properties
+        return self.lake().open(table)[0].io_properties if table else self.lake().properties
 
 
 def split_names(options: list[str] | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""The least and the greatest value of a column, and its nulls, as far as manifests prove them.
+"""The least and the greatest value of a column, and its nulls, as far as file lists prove them.
 
 A bound is not a value: text and bytes are cut off when they are long, ORC rounds times, and the row that had
 the value may have been deleted since. A bound is exact where this is impossible, or if the sketch of the live

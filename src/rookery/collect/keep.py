@@ -43,7 +43,7 @@ def keep(
     old = work.state.header.segments if work.state is not None else ()
     segments = [*old, *(part.entry for part in written)]
     parts = [_carried_rows(work)] if work.state is not None else []
-    places = dict(zip(work.live.keys.to_pylist(), work.live.decoded_manifests.tolist(), strict=True))
+    places = dict(zip(work.live.keys.to_pylist(), work.live.decoded_lists.tolist(), strict=True))
     for number, group in enumerate(work.groups, len(old)):
         keys = file_keys(group.files)
         parts.append(
@@ -69,8 +69,8 @@ def keep(
         work.snapshot.timestamp_ms,
         table.last_column_id,
         tuple(segments_left),
-        work.live.data_manifests,
-        work.live.delete_manifests,
+        work.live.data_lists,
+        work.live.delete_lists,
         types,
         rows[0],
     )
@@ -105,7 +105,7 @@ def _limited(table: Table, store: Store, work: AnalyzePlan, state: State) -> Sta
 def _carried_rows(work: AnalyzePlan) -> pa.Table:
     assert work.state is not None
     rows = work.state.files.take(pa.array(work.live.carried))
-    return rows.set_column(3, FILES_SCHEMA.field("manifest"), pa.array(work.live.carried_manifests))
+    return rows.set_column(3, FILES_SCHEMA.field("manifest"), pa.array(work.live.carried_lists))
 
 
 def _drop_dead(

@@ -80,7 +80,7 @@ class Known:
         return int(pc.sum(pc.not_equal(self.zone_map.files["deletes"].fill_null(""), "")).as_py() or 0)
 
     def bounds(self, column: Field) -> ColumnBounds:
-        """Return what manifests state of a column."""
+        """Return what file lists state of a column."""
         lacking = [number for number, part in enumerate(self.parts) if column.id in part.absent]
         return ColumnBounds(column, self.zone_map, np.isin(self.origins, lacking))
 
@@ -88,7 +88,7 @@ class Known:
 def summarize(
     table: Table, store: Store, snapshot: Snapshot, state: State | None, wanted: FileTest | None = None
 ) -> TableSummary:
-    """Sum up a snapshot from *state* and the manifests that it does not know; no data is read."""
+    """Sum up a snapshot from *state* and the file lists that it does not know; no data is read."""
     live = live_files(table, snapshot, state, decode_all=False)
     fields = table.fields(snapshot)
     if state is not None:

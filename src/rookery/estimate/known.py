@@ -1,4 +1,4 @@
-"""What states, segments and manifests know of a table's columns, ready for estimates."""
+"""What states, segments and file lists know of a table's columns, ready for estimates."""
 
 from __future__ import annotations
 

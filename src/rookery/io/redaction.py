@@ -24,6 +24,7 @@ _USER = re.compile(r"://([^/:@\s?#]*(?::[^@\s]*)?)@")  # whose password may cont
 _OPEN_KEY = re.compile(
     r"(connect_)?timeout|sslmode|charset|application_name|check_same_thread|mode|cache", re.I
 )
+_PYDANTIC = re.compile(r"Value error, (.*?) \[type=")
 _SHORTEST = 3  # hiding shorter secrets would make the text unreadable and keep nothing secret
 _LONGEST_LINE = 2000  # characters; an error of Spark may contain a plan
 _SEARCHED = 4 * _LONGEST_LINE
@@ -87,6 +88,13 @@ def one_line(text: str) -> str:
     # The searched text is limited too, and ends with a whole word: half a secret would not be recognised.
     text = redact(whole if len(whole) <= _SEARCHED else whole[:_SEARCHED].rpartition(" ")[0])
     return text if len(text) < _LONGEST_LINE and len(whole) <= _SEARCHED else text[: _LONGEST_LINE - 1] + "…"
+
+
+def reason_of(error: Exception, properties: Mapping[str, str]) -> str:
+    """Return another library's error as one line, without secrets."""
+    text = " ".join(str(error).split())
+    match = _PYDANTIC.search(text)  # pydantic quotes the input and adds a link
+    return redact(match.group(1) if match else text, properties) or type(error).__name__
 
 
 def _pieces(secret: str) -> set[str]:

@@ -33,7 +33,6 @@ from rookery.maintain.steps.step import (
     TableRun,
     TableView,
     VerificationError,
-    iceberg,
 )
 from rookery.maintain.survey import Survey, survey
 from rookery.model import RookeryError, UsageError
@@ -173,7 +172,7 @@ class _Run:
         table, store = (known.table, known.store) if known is not None else self._subject.load()
         if not step.takes(table):
             return None
-        return list_folders(step.folders(iceberg(table), self._subject.policy), store)
+        return list_folders(step.folders(table, self._subject.policy), store)
 
     def _taken(self, step: Step) -> StepReport:
         """Run a step, again if another commit conflicts, up to a fixed number of attempts."""
@@ -235,7 +234,7 @@ def _measured(step: Step, look: TableView) -> Mapping[str, float]:
 
 
 def _small_files(look: TableView) -> float:
-    right = sizes_of(look.survey.table.properties, look.policy)
+    right = sizes_of(look.survey.table.target_file_size, look.policy)
     return float((look.survey.numbers("size") < right.small).sum())
 
 
@@ -245,5 +244,5 @@ _MEASURES: Mapping[str, Callable[[TableView], float]] = {
     "bytes": lambda look: int(look.survey.numbers("size").sum()),
     "small files": _small_files,
     "delete files": lambda look: look.survey.deletes.num_rows,
-    "manifests": lambda look: len(look.survey.manifests),
+    "manifests": lambda look: len(look.survey.file_lists),
 }

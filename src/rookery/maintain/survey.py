@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,21 +18,20 @@ from rookery.sidecar.live import live_files
 from rookery.sidecar.usable import from_best_state
 from rookery.tables import FILE_SCHEMA, IDENTITY, FileList, Table
 from rookery.tables.files import EQUALITY_DELETES
-from rookery.tables.partitioning import PartitionField
 
 PUFFIN = "puffin"
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """A table's current snapshot: its files, deletes and manifests, and the state that knows them best."""
+    """A table's current snapshot: its files, deletes and lists of both, and the best state."""
 
     table: Table
     store: Store
     snapshot: Snapshot | None  # none: the table is empty
     fileset: FileSet | None
-    deletes: pa.Table  # delete files, as manifests list them
-    manifests: tuple[FileList, ...]  # of data and of deletes
+    deletes: pa.Table  # delete files, as `FILE_SCHEMA` has them
+    file_lists: tuple[FileList, ...]  # of data and of deletes
 
     @property
     def state(self) -> State | None:
@@ -86,16 +84,16 @@ _NO_FILES = (
 
 
 def survey(table: Table, store: Store) -> Survey:
-    """Read a table's metadata as it is now, through the best state that can be read, or by manifests alone.
+    """Read a table's metadata as it is now, through the best state that can be read, or by file lists alone.
 
     Unlike a scan's file set, files whose deletes have changed since count as not described.
     """
     snapshot = table.snapshot()
     if snapshot is None:
         return Survey(table, store, None, None, table.read_files([]), ())
-    manifests = tuple(table.file_lists(snapshot))
-    deletes = table.read_files([manifest for manifest in manifests if not manifest.is_data])
-    return Survey(table, store, snapshot, _described(table, store, snapshot), deletes, manifests)
+    file_lists = tuple(table.file_lists(snapshot))
+    deletes = table.read_files([each for each in file_lists if not each.is_data])
+    return Survey(table, store, snapshot, _described(table, store, snapshot), deletes, file_lists)
 
 
 def _described(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
@@ -110,42 +108,11 @@ def _described(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
 
 def partition_numbers(files: pa.Table) -> NDArray[np.int64]:
     """Number each file's partition; partitions of different specs are different."""
-    codes, specs, texts = _partitions(files)
+    codes, specs, texts = partitions(files)
     return codes + specs * (len(texts) + 1)
 
 
-def rewrite_groups(files: pa.Table, current_spec: int) -> NDArray[np.int64]:
-    """Number the groups by which Iceberg rewrites data files.
-
-    It groups files of the current spec by their partition. A file of another spec counts as one whose
-    partition values are all null, so it is in one group with files of the current spec that have only nulls,
-    or, where the current spec has no fields, with all of them.
-    """
-    codes, specs, texts = _partitions(files)
-    nulls = np.array([all(value is None for value in json.loads(text)) for text in texts], bool)
-    return np.where((specs == current_spec) & ~nulls[codes], codes, -1)
-
-
-def delete_groups(files: pa.Table, specs: Mapping[int, Sequence[PartitionField]]) -> NDArray[np.int64]:
-    """Number the groups by which Iceberg rewrites position deletes.
-
-    It takes each partition as one of all fields that any spec has had; those that its own lacks are null.
-    """
-    codes, spec_ids, texts = _partitions(files)
-    pairs, inverse = np.unique(np.stack([spec_ids, codes]), axis=1, return_inverse=True)
-    numbers: dict[str, int] = {}
-    groups = []
-    for spec_id, code in pairs.T.tolist():
-        fields = (field.id for field in specs[spec_id])
-        values = dict(zip(fields, json.loads(texts[code]), strict=True))
-        stated = json.dumps(
-            {key: value for key, value in values.items() if value is not None}, sort_keys=True
-        )
-        groups.append(numbers.setdefault(stated, len(numbers)))
-    return np.array(groups, np.int64)[inverse.reshape(-1)]
-
-
-def _partitions(files: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+def partitions(files: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
     """Return each file's partition by number, its spec, and the distinct partitions as JSON."""
     specs = np.asarray(files["spec_id"].to_numpy(), np.int64)
     encoded = files["partition"].combine_chunks().dictionary_encode()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,9 @@ class Field:
         return len(self.parts) > 1
 
 
+REPLACE = "replace"  # the operation of a snapshot that has the rows of the one before in other files
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A state of the table, by its id."""
@@ -38,7 +40,5 @@ class Snapshot:
     sequence_number: int
     timestamp_ms: int
     schema_id: int | None
-    operation: str | None
+    operation: str | None  # append, delete, overwrite or REPLACE
     pinned: bool = False  # selected by its id: it is read with the columns that it had
-    # The writer's summary, numbers as text.
-    summary: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)

@@ -1,4 +1,4 @@
-"""Bounds and counts of columns, as zone maps have them from manifests."""
+"""Bounds and counts of columns, as zone maps have them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from rookery.indexes import KINDS
 from rookery.indexes.view import SegmentRows
 from rookery.model import ALWAYS, NEVER, Predicate, Snapshot, opaque_parts
 from rookery.model.warned import warn
-from rookery.prune import by_bounds, by_manifest, by_partition, by_theta
+from rookery.prune import by_bounds, by_file_list, by_partition, by_theta
 from rookery.prune.fileset import FileSet
 from rookery.tables import Table
 
@@ -82,7 +82,7 @@ Stage = Callable[[Pruning], tuple[NDArray[np.bool_], str]]
 """Returns which files may match, of all, and a note: why it could not help, or what it did."""
 
 CASCADE: tuple[tuple[str, Stage], ...] = (
-    ("manifest list scan", by_manifest.stage),
+    ("manifest list scan", by_file_list.stage),
     ("partitions", by_partition.stage),
     ("manifest file scan", by_bounds.stage),
     ("inverted theta", by_theta.stage),

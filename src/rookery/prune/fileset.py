@@ -1,4 +1,4 @@
-"""The live files of a snapshot as arrays: from the state's segments, and from new manifests."""
+"""The live files of a snapshot as arrays: from the state's segments, and from new file lists."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class FileSet:
         new = ~self._is_known(live, known)
         fresh = live.decoded.filter(pa.array(new))
         self._fresh = fresh
-        # The manifest that lists each file, in the order of the manifest list.
-        self.manifests = np.concatenate([self._listed[self._homes], live.decoded_manifests[new]])
+        # The number of the list that names each file, in the order of the snapshot's lists.
+        self.lists = np.concatenate([self._listed[self._homes], live.decoded_lists[new]])
         self.files = pa.concat_tables(
             [*self._home_tables(), fresh.select(list(FILE_COLUMNS))], promote_options="default"
         ).combine_chunks()
@@ -82,7 +82,7 @@ class FileSet:
         files = self.state.files.take(pa.array(live.carried))
         order = np.lexsort((files["ordinal"].to_numpy(), files["segment"].to_numpy()))
         self._rows = files.take(pa.array(order)).combine_chunks()
-        self._listed = live.carried_manifests[order]
+        self._listed = live.carried_lists[order]
         keys = self._rows["key"].combine_chunks().dictionary_encode()
         codes = np.asarray(keys.indices, np.int64)  # numbered in the order in which they first occur
         self._codes = codes
@@ -173,7 +173,7 @@ class FileSet:
         return sum(segment.bytes_read for segment in list(self._opened.values()))
 
     def expect_all_columns(self) -> None:
-        """Announce that bounds of many columns will be read, so that manifests' maps are converted once."""
+        """Announce that bounds of many columns will be read, so that maps of lists are converted once."""
         if self._fresh_zone is None:
             self._fresh_zone = ZoneMap.of(self._fresh)
 
@@ -238,7 +238,7 @@ def described_file_set(
 
 
 def file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
-    """Return the live files of a snapshot, by the best state that can be read, or by manifests alone."""
+    """Return the live files of a snapshot, by the best state that can be read, or by file lists alone."""
     notes: list[str] = []
     fileset = described_file_set(table, store, snapshot, notes)
     if fileset is None:

@@ -73,7 +73,7 @@ def partition_columns(spec: Sequence[PartitionField], types: Mapping[int, str]) 
 def might_match_partitions(
     predicate: Predicate, columns: Sequence[PartitionColumn], partitions: Sequence[str]
 ) -> NDArray[np.bool_]:
-    """Return which partitions of one spec, as manifests have them in JSON, may have matching rows."""
+    """Return which partitions of one spec, as `FILE_SCHEMA` has them in JSON, may have matching rows."""
     decoded = [json.loads(text) for text in partitions]
     bounds: dict[int, Bounds] = {}
 

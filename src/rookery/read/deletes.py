@@ -51,7 +51,7 @@ class DeleteReader:
         self._equality: dict[str, EqualityDelete] = {}
 
     def deleted(self, path: str, rows: Sequence[Mapping[str, Any]]) -> Deleted:
-        """Return what the delete files *rows*, as manifests list them, delete of a data file."""
+        """Return what the delete files *rows*, as `FILE_SCHEMA` has them, delete of a data file."""
         positions = [self._deleted_positions(path, row) for row in rows if row["content"] == POSITION_DELETES]
         equality = [self._equality_delete(row) for row in rows if row["content"] == EQUALITY_DELETES]
         joined = np.unique(np.concatenate(positions)) if positions else NOTHING.positions

@@ -61,12 +61,12 @@ def survivors(
 
 def attached_deletes(pruning: Pruning, left: pa.Table) -> Mapping[int, list[Mapping[str, Any]]]:
     """Return the delete files of the files that are left, by their position among these."""
-    manifests = pruning.files.live.deletes
-    if not manifests:
+    lists = pruning.files.live.deletes
+    if not lists:
         return {}
     deletes = pruning.files.store.cache.get(
-        ("deletes", tuple(manifest.identity for manifest in manifests)),
-        lambda: pruning.table.read_files(manifests),
+        ("deletes", tuple(each.identity for each in lists)),
+        lambda: pruning.table.read_files(lists),
         nbytes_of,
     )
     return pruning.table.deletes_by_file(left, deletes)

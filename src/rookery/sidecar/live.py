@@ -1,4 +1,4 @@
-"""Which files are live, and which of them a state describes: manifests it knows are not decoded again."""
+"""Which files are live, and which of them a state describes: lists that it knows are not decoded again."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ def file_keys(files: pa.Table) -> pa.Array:
 class Live:
     """The live files of a snapshot.
 
-    `carried` are rows of the state whose files are still live, `carried_manifests` where they are listed now.
-    `decoded` are the files of the manifests that had to be read (those of the state among them, where
-    `decoded_all` is set), with their keys and the manifests that list them.
+    `carried` are rows of the state whose files are still live, `carried_lists` where they are listed now.
+    `decoded` are the files of the lists that had to be read (those of the state among them, where
+    `decoded_all` is set), with their keys and the lists that name them.
     """
 
     carried: NDArray[np.int64]
-    carried_manifests: NDArray[np.int32]
+    carried_lists: NDArray[np.int32]
     decoded: pa.Table
     keys: pa.Array
-    decoded_manifests: NDArray[np.int32]
+    decoded_lists: NDArray[np.int32]
     decoded_all: bool
     removed: int
     count: int  # of all live files
-    manifests: tuple[FileList, ...]  # of data
+    lists: tuple[FileList, ...]  # of data
     deletes: tuple[FileList, ...]
-    known: int  # how many manifests of data were not decoded
+    known: int  # how many lists of data were not decoded
     same_deletes: bool  # whether every carried file has the deletes that it had in the state
 
     @property
-    def data_manifests(self) -> tuple[str, ...]:
-        """The identities of the manifests of data."""
-        return tuple(manifest.identity for manifest in self.manifests)
+    def data_lists(self) -> tuple[str, ...]:
+        """The identities of the lists of data."""
+        return tuple(each.identity for each in self.lists)
 
     @property
-    def delete_manifests(self) -> tuple[str, ...]:
-        """The identities of the manifests of deletes."""
-        return tuple(manifest.identity for manifest in self.deletes)
+    def delete_lists(self) -> tuple[str, ...]:
+        """The identities of the lists of deletes."""
+        return tuple(each.identity for each in self.deletes)
 
 
 def live_files(
@@ -68,32 +68,32 @@ def live_files(
     *,
     whatever_deletes: bool = False,
 ) -> Live:
-    """Compare a snapshot with a state. *decode_all* reads every manifest, as when old files are read again.
+    """Compare a snapshot with a state. *decode_all* reads every list, as when old files are read again.
 
-    With *whatever_deletes*, files in manifests that the state knows are carried even if their deletes may
+    With *whatever_deletes*, files in lists that the state knows are carried even if their deletes may
     have changed (`same_deletes` is false then): enough for statistics of all rows of a file.
     """
-    manifests = table.file_lists(snapshot)
-    data = [manifest for manifest in manifests if manifest.is_data]
-    deletes = [manifest for manifest in manifests if not manifest.is_data]
-    listed_deletes = {manifest.identity for manifest in deletes}
+    lists = table.file_lists(snapshot)
+    data = [each for each in lists if each.is_data]
+    deletes = [each for each in lists if not each.is_data]
+    listed_deletes = {each.identity for each in deletes}
     known: dict[str, int] = {}
     same_deletes = state is not None and listed_deletes == set(state.header.delete_manifests)
     if state is not None and not decode_all and (same_deletes or whatever_deletes):
         known = _listed_whole(state, data)
-    fresh = [manifest for manifest in data if manifest.identity not in known]
+    fresh = [each for each in data if each.identity not in known]
     decoded = table.read_files(fresh)
     applied = table.read_files(deletes if decoded.num_rows else [])
     attached = table.attached_deletes(decoded, applied)
     decoded = decoded.append_column("deletes", pa.array(attached, pa.string()))
     keys = file_keys(decoded)
-    by_path = {manifest.path: number for number, manifest in enumerate(data)}
-    listed = np.array([by_path[path] for path in decoded["manifest"].to_pylist()], np.int32)
-    places = {manifest.identity: number for number, manifest in enumerate(data)}
+    by_path = {each.path: number for number, each in enumerate(data)}
+    listed = np.array([by_path[path] for path in decoded["file_list"].to_pylist()], np.int32)
+    places = {each.identity: number for number, each in enumerate(data)}
     carried, now_in = _carry(state, known, places, keys, listed)
     removed = 0 if state is None else state.files.num_rows - len(carried)
     all_decoded = len(fresh) == len(data)
-    listed_files = sum(manifest.live_files or 0 for manifest in data)
+    listed_files = sum(each.live_files or 0 for each in data)
     count = decoded.num_rows if all_decoded else listed_files
     return Live(
         carried,
@@ -111,8 +111,8 @@ def live_files(
     )
 
 
-def _listed_whole(state: State, manifests: Sequence[FileList]) -> dict[str, int]:
-    """Return the manifests of which the state lists every live file, with their numbers in it.
+def _listed_whole(state: State, lists: Sequence[FileList]) -> dict[str, int]:
+    """Return the lists of which the state has every live file, with their numbers in it.
 
     Of the others some files are in no segment, and would be lost if they were not decoded.
     """
@@ -123,9 +123,9 @@ def _listed_whole(state: State, manifests: Sequence[FileList]) -> dict[str, int]
     once = np.unique(halves, return_index=True)[1]
     listed = np.bincount(state.files["manifest"].to_numpy()[once], minlength=len(numbers))
     return {
-        manifest.identity: numbers[manifest.identity]
-        for manifest in manifests
-        if manifest.identity in numbers and listed[numbers[manifest.identity]] == manifest.live_files
+        each.identity: numbers[each.identity]
+        for each in lists
+        if each.identity in numbers and listed[numbers[each.identity]] == each.live_files
     }
 
 
@@ -136,7 +136,7 @@ def _carry(
     keys: pa.Array,
     listed: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Find the state's rows that are still live: in an unchanged manifest, or among the decoded files."""
+    """Find the state's rows that are still live: in an unchanged list, or among the decoded files."""
     if state is None:
         return np.empty(0, np.int64), np.empty(0, np.int32)
     moved = np.full(len(state.header.data_manifests), -1, np.int32)

@@ -165,7 +165,7 @@ class Segment:
         return self._table(payload)
 
     def zone_column(self, field_id: int) -> pa.Table:
-        """Return what manifests state of a column, one row per file."""
+        """Return what file lists state of a column, one row per file."""
         blobs = self._of(ZONE_MAP_V1).get(field_id, [])
         for _, payload in read_sealed(self._reader, blobs):
             return self._table(payload)
@@ -173,7 +173,7 @@ class Segment:
 
     @property
     def zone_map(self) -> ZoneMap:
-        """All that manifests state of the files; adjacent blobs are read together."""
+        """All that file lists state of the files; adjacent blobs are read together."""
         blobs = [blob for column_blobs in self._of(ZONE_MAP_V1).values() for blob in column_blobs]
         return ZoneMap(
             self.files,

@@ -28,11 +28,11 @@ FILES_V1 = "rookery-files-v1"
 PREFIX = "state-"
 SUFFIX = ".puffin"
 _NAME = re.compile(r"state-(\d{10,})-(\d+)-([0-9a-f]{32})\.puffin")
-VERSION = 2  # in 1 files were known by path and deletes alone, and manifests by path
+VERSION = 2  # in 1 files were known by path and deletes alone, and lists by path
 _OLDER = (1,)
 NO_COLUMN_IS_YOUNGER = 2**31 - 1
 _QUANTILES_BYTES, _FREQUENT_BYTES = 64 << 10, 512 << 10  # approximate memory of a sketch
-_ENTRY_BYTES = 400  # approximate memory of the entry of a segment or manifest
+_ENTRY_BYTES = 400  # approximate memory of the entry of a segment or list
 _HEADER_WINDOW = 16 << 10  # from the end: the footer, the header, and some hundred files
 
 FILES_SCHEMA = pa.schema(
@@ -40,7 +40,7 @@ FILES_SCHEMA = pa.schema(
         ("key", pa.binary(16)),  # of the file's identity and of its deletes
         ("segment", pa.int32()),
         ("ordinal", pa.int16()),
-        ("manifest", pa.int32()),  # in the list of data manifests
+        ("manifest", pa.int32()),  # the number of its list in `data_manifests`
         ("rows", pa.int64()),
     ]
 )
@@ -130,7 +130,7 @@ class StateHeader:
     timestamp_ms: int
     last_column_id: int
     segments: tuple[SegmentEntry, ...]
-    data_manifests: tuple[str, ...]  # by their identity
+    data_manifests: tuple[str, ...]  # the lists of files, by identity; on disk they have Iceberg's name
     delete_manifests: tuple[str, ...]
     types: Mapping[int, str]  # of the columns collected, as they were typed then
     rows: DistributionHeader | None = None

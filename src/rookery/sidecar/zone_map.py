@@ -1,4 +1,4 @@
-"""Zone maps: metrics of files from manifests, by column, so that a predicate reads only its own columns."""
+"""Zone maps: metrics of files from their lists, by column, so that a predicate reads only its own columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMN_SCHEMA = pa.schema(
         ("upper", pa.binary()),
     ]
 )
-"""The metrics of a column of each file; null where the manifest does not state them."""
+"""The metrics of a column of each file; null where the list does not state them."""
 
 _NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
 _MICROSECONDS = ("timestamp", "timestamptz")
@@ -47,7 +47,7 @@ class ZoneMap:
 
     @classmethod
     def of(cls, listed: pa.Table) -> ZoneMap:
-        """Convert the maps of manifests, by file, to columns by field id."""
+        """Convert the maps of file lists, by file, to columns by field id."""
         files = listed.select([name for name in FILE_COLUMNS if name in listed.column_names])
         return cls(files, _columns(listed))
 
@@ -150,7 +150,7 @@ def _one_row_group(files: pa.Table) -> pa.Array:
 
 
 def column_of(listed: pa.Table, field_id: int) -> pa.Table:
-    """Return one column of files as manifests list them."""
+    """Return one column of files as `FILE_SCHEMA` has them."""
     return _columns(listed, {field_id}).get(field_id, nothing_known(listed.num_rows))
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rookery.model import TableName
-from rookery.tables.iceberg.jvm import call_compiled, load_java_table
+from rookery.tables.iceberg.jvm import load_java_table
+from rookery.tables.java_code import call_compiled
 from rookery.tables.java_errors import ConflictError, translate_java_error
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from uuid import uuid4
 
 from rookery.model import MachineError
 from rookery.spark.catalogs import ICEBERG_RUNTIME
-from rookery.tables.iceberg.jvm import check_iceberg
 from rookery.tables.java_errors import is_foreign
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def check_session(
     if stopped:
         raise MachineError("the Spark session has been stopped", hint=_ANOTHER)
     if iceberg:
-        check_iceberg(spark, packages)
+        _check_iceberg(spark, packages)
     cancel_on_interrupt(spark)
 
 
@@ -149,3 +148,12 @@ def _cancel_repeatedly(context: Any, tag: str) -> None:
     for _ in range(_CANCEL_TIMES):
         context.cancelJobsWithTag(tag)
         pause.wait(_CANCEL_EVERY)
+
+
+def _check_iceberg(spark: SparkSession, packages: Sequence[str]) -> None:
+    """Refuse a session without Iceberg; to py4j, a class that is missing is a package."""
+    if type(spark._jvm.org.apache.iceberg.spark.Spark3Util).__name__ == "JavaPackage":  # type: ignore[union-attr]
+        raise MachineError(
+            "the Spark session has no Iceberg on its class path",
+            hint=f"start it with --packages {','.join(packages)}",
+        )

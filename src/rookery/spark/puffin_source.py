@@ -12,7 +12,8 @@ from pyspark.sql.types import StructType
 from rookery.io import list_files, scheme_of, shown
 from rookery.model import UsageError
 from rookery.puffin import open_puffin
-from rookery.tables import load_table, open_catalog, resolve, resolve_table
+from rookery.tables.config import resolve
+from rookery.tables.formats import open_table
 
 _COLUMNS = """
     file string, blob int, type string, fields array<int>, snapshot_id bigint, sequence_number bigint,
@@ -84,8 +85,7 @@ def _properties(path: str, options: Mapping[str, str]) -> Mapping[str, str]:
         return options
     if "table" not in options:
         return {**resolve(options.get("catalog")).properties, **options}
-    config, name = resolve_table(options["table"], options.get("catalog"))
-    handed_out = load_table(open_catalog(config), name, config.properties).io.properties
+    handed_out = open_table(options["table"], options.get("catalog")).io_properties
     given = {key: value for key, value in options.items() if "." in key}
     return {**handed_out, **given} if given else handed_out
 

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from rookery.model import ALWAYS, Predicate, Snapshot, UsageError
+from rookery.model.cache import Cache
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set
 from rookery.read.file import FileRead, ReadCosts, Request, read_file
@@ -22,11 +23,13 @@ from rookery.read.rows import make_request
 from rookery.read.survivors import survivors
 from rookery.sidecar import Store, store_of
 from rookery.spark.spark_types import for_spark, spark_columns
-from rookery.tables import Table, open_catalog, open_table, resolve_table
+from rookery.tables import Table
+from rookery.tables.formats import open_table
 from rookery.where.sql_text import parse_predicate
 
 _OPTIONS = ("table", "path", "catalog", "columns", "where", "time_zone", "snapshot")
 _TASK_BYTES = 64 << 20  # of files that one task reads
+_CACHE = Cache(128 << 20)  # of a process, which may plan one scan after another
 
 
 @dataclass
@@ -76,9 +79,8 @@ class RookeryDataSource(DataSource):
             raise UsageError(
                 "no table was named", hint='use spark.read.format("rookery").option("table", "db.orders")'
             )
-        config, name = resolve_table(text, self.options.get("catalog"))
-        table = open_table(open_catalog(config), name, config.properties)
-        return table, store_of(table)
+        table = open_table(text, self.options.get("catalog"))
+        return table, store_of(table, _CACHE)
 
     def _columns(self) -> list[str] | None:
         names = self.options.get("columns")

@@ -26,7 +26,8 @@ from rookery.spark.live import cancel_on_interrupt, check_session, quiet_py4j
 from rookery.spark.puffin_source import PuffinDataSource
 from rookery.spark.rookery_source import RookeryDataSource
 from rookery.spark.settings import on_command_line, python_files, settings, spark_defaults
-from rookery.tables import CatalogConfig, home, open_catalog, resolve
+from rookery.tables.config import CatalogConfig, home, resolve
+from rookery.tables.formats import open_catalog
 
 
 def session(

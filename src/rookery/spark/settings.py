@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rookery.io.redaction import is_secret, redact
 from rookery.spark.catalogs import SparkCatalog
-from rookery.tables import home
+from rookery.tables.config import home
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 LOCAL = "local[*]"

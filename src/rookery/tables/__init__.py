@@ -1,37 +1,16 @@
-"""Tables, and the catalogs that hold them: what every format provides, and a package for each format."""
+"""Tables: what every format provides. Each format is a package; `formats` opens tables of any of them."""
 
 from rookery.tables.files import FILE_SCHEMA, IDENTITY, FileList, identities
-from rookery.tables.iceberg.catalogs import (
-    EMBEDDED_NAME,
-    CatalogConfig,
-    configured,
-    embedded,
-    home,
-    load_table,
-    open_catalog,
-    open_table,
-    resolve,
-    resolve_table,
-    sqlite_path,
-)
-from rookery.tables.table import StatisticsFile, Table
+from rookery.tables.table import EngineTable, RowChanges, SnapshotChanges, StatisticsFile, Table
 
 __all__ = [
-    "EMBEDDED_NAME",
     "FILE_SCHEMA",
     "IDENTITY",
-    "CatalogConfig",
+    "EngineTable",
     "FileList",
+    "RowChanges",
+    "SnapshotChanges",
     "StatisticsFile",
     "Table",
-    "configured",
-    "embedded",
-    "home",
     "identities",
-    "load_table",
-    "open_catalog",
-    "open_table",
-    "resolve",
-    "resolve_table",
-    "sqlite_path",
 ]

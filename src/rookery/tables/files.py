@@ -36,7 +36,7 @@ FILE_SCHEMA = pa.schema(
         ("content_offset", pa.int64()),
         ("content_size", pa.int64()),
         ("equality_ids", pa.list_(pa.int32())),
-        ("manifest", pa.string()),  # the path of the list that names it
+        ("file_list", pa.string()),  # the path of the list that names it
         ("row_groups", pa.int32()),  # null if the writer does not state where they begin
     ]
 )

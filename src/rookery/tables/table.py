@@ -32,6 +32,25 @@ class RegisteredBlob:
 
 
 @dataclass(frozen=True, slots=True)
+class RowChanges:
+    """How many rows a snapshot has changed, as its writer states."""
+
+    added: int  # in data files that it has added
+    removed: int  # in data files that it has removed
+    deletes_added: int  # by position, of rows in files that stay
+    deletes_removed: int
+    value_deletes_added: int  # which do not state how many rows they delete
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotChanges:
+    """What a snapshot has changed, as its writer states; None where it does not."""
+
+    files: int | None  # that it has added or removed, of data and of deletes
+    rows: RowChanges | None
+
+
+@dataclass(frozen=True, slots=True)
 class StatisticsFile:
     """A Puffin file that is registered as the statistics of a snapshot."""
 
@@ -44,6 +63,17 @@ class StatisticsFile:
 
 class EngineTable(Protocol):
     """A table as Spark reads it, pinned to the metadata that it had when it was loaded."""
+
+    @property
+    def uuid(self) -> str:
+        """Its identity, as `Table.uuid` has it."""
+
+    @property
+    def version(self) -> str | None:
+        """The version of its metadata, as `Table.version` has it."""
+
+    def frame(self) -> DataFrame:
+        """Return all rows of the current snapshot."""
 
     def staged(
         self, snapshot_id: int, paths: Sequence[str], only: Sequence[int] | None = None
@@ -117,6 +147,9 @@ class Table(Protocol):
             yield current
             current = self.snapshots.get(current.parent_id) if current.parent_id is not None else None
 
+    def changes_of(self, snapshot: Snapshot) -> SnapshotChanges:
+        """Return what a snapshot has changed, from metadata that is loaded."""
+
     @property
     def branches(self) -> Mapping[str, int]:
         """The names of snapshots that move on with commits, with their ids."""
@@ -162,6 +195,14 @@ class Table(Protocol):
         """The order in which rows are to be written; empty if there is none."""
 
     # -- files
+
+    @property
+    def target_file_size(self) -> int:
+        """The size in bytes at which writers aim for data files."""
+
+    @property
+    def target_list_size(self) -> int:
+        """The size in bytes at which writers aim for lists of files."""
 
     def file_lists(self, snapshot: Snapshot) -> Sequence[FileList]:
         """Return the lists that name a snapshot's files, of data and of deletes."""

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rookery.api.lake import Lake
-from rookery.maintain.facts.layout import Sizes, number_of, sizes_of
+from rookery.maintain.facts.layout import Sizes, sizes_of
 from rookery.maintain.policies.policy import DEFAULT
+from rookery.tables.iceberg.table_properties import number_of
 from tests.lakehouse import NewTable
 from tests.maintain.against import Subject
 from tests.maintain.seen import Witness
@@ -26,10 +27,10 @@ def told(spark: SparkSession, lake: Lake, name: str) -> Subject:
 
 
 def test_the_policy_goes_before_the_table_and_that_before_the_default() -> None:
-    assert sizes_of({}, DEFAULT) == Sizes(512 << 20, 384 << 20, int((512 << 20) * 1.8))
-    assert sizes_of({TARGET: "1000"}, DEFAULT) == Sizes(1000, 750, 1800)
+    assert sizes_of(512 << 20, DEFAULT) == Sizes(512 << 20, 384 << 20, int((512 << 20) * 1.8))
+    assert sizes_of(1000, DEFAULT) == Sizes(1000, 750, 1800)
     policy = replace(DEFAULT, compaction=replace(DEFAULT.compaction, target_size=200, small_size=0))
-    assert sizes_of({TARGET: "1000"}, policy) == Sizes(200, 0, 360)
+    assert sizes_of(1000, policy) == Sizes(200, 0, 360)
     for nonsense in ("", "many", "-5", "1e3", "²"):
         assert number_of({TARGET: nonsense}, TARGET, 7) == 7
 

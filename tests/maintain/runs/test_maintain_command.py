@@ -21,7 +21,6 @@ from rookery.cli.app import run
 from rookery.maintain import pipeline
 from rookery.maintain.pipeline import NAMES
 from rookery.maintain.runs.history import History
-from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import Outcome
 from tests.maintain.tending import DAY, folder_of, plant
 
@@ -96,16 +95,19 @@ def test_a_dry_run_changes_nothing(lake: Lake, namespace: str, rookery: Rookery)
 def test_a_dry_run_loads_and_surveys_a_table_once(
     lake: Lake, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    lake.catalog.create_table(f"{namespace}.other", ROWS.schema)  # which is only a neighbour
     counted: Counter[str] = Counter()
     load, look = lake.catalog.load_table, pipeline.survey
     monkeypatch.setattr(
         lake.catalog, "load_table", lambda name: (counted.update([".".join(name)]), load(name))[1]
     )
     monkeypatch.setattr(pipeline, "survey", lambda *table: (counted.update(["surveys"]), look(*table))[1])
-    without_neighbours = Neighbours(lambda: (), lambda name: None)
-    monkeypatch.setattr(lake, "neighbours", lambda: without_neighbours)
-    maintain(lake, [f"{namespace}.*"], dry_run=True)
-    assert counted == {f"{namespace}.busy": 1, f"{namespace}.idle": 1, "surveys": 2}
+    report = maintain(lake, [f"{namespace}.busy", f"{namespace}.idle"], dry_run=True)
+    steps = {step.step: step for step in report.tables[0].steps}
+    assert steps["remove orphan files"].files == 1  # its plan needs the neighbours
+    ours = {name: count for name, count in counted.items() if name.startswith(namespace)}
+    assert ours == {f"{namespace}.{name}": 1 for name in ("busy", "idle", "other")}
+    assert counted["surveys"] == 2
 
 
 def test_tables_are_maintained_and_recorded(

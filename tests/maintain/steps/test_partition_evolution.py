@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 from rookery.api.lake import Lake
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.steps import compact, rewrite_deletes
-from rookery.maintain.steps.step import Outcome, iceberg
-from rookery.maintain.survey import delete_groups, rewrite_groups
+from rookery.maintain.steps.grouping import delete_groups, rewrite_groups
+from rookery.maintain.steps.step import Outcome
+from rookery.tables.iceberg import iceberg
 from tests.interop.java import IcebergJava
 from tests.lakehouse import NewTable
 from tests.maintain.tending import BRISK, look_of, rows_hash, subject_of

@@ -312,7 +312,7 @@ def test_manifests(lake: Lake) -> None:
     assert why_not(rewrite_manifests.plan(look)) == "5 small manifests; 5 may be"
     made = planned(rewrite_manifests.plan(replace(look, policy=replace(DEFAULT, manifests=Manifests(4)))))
     assert (made.files, made.details) == (FILES, {"specs": (0,)})
-    assert made.bytes == sum(manifest.manifest_length for manifest in look.survey.manifests)
+    assert made.bytes == sum(manifest.manifest_length for manifest in look.survey.file_lists)
 
 
 class TestRefresh:

@@ -169,7 +169,7 @@ def expected_row(entry: dict[str, Any]) -> dict[str, Any]:
         "content_offset": entry["offset"],
         "content_size": entry["length"],
         "equality_ids": entry["equality_ids"],
-        "manifest": "m.avro",
+        "file_list": "m.avro",
         "row_groups": len(entry["split_offsets"] or ()) or None,
     }
 
@@ -298,7 +298,7 @@ def test_manifests_of_several_specs(reader: str) -> None:
     manifests = [listed(name, spec_id=n, sequence_number=10 + n) for n, name in enumerate(files)]
     found = read_files(MemoryIO(files), manifests)
     assert found["partition"].to_pylist() == ["[1]"] * 3 + ["[true]"] * 2 + ["[1]", "[2]"]
-    assert found["manifest"].to_pylist() == [*"aaabbdd"]
+    assert found["file_list"].to_pylist() == [*"aaabbdd"]
     assert found["spec_id"].to_pylist() == [0, 0, 0, 1, 1, 3, 3]
     assert found["sequence_number"].to_pylist() == [10, 10, 10, 11, 11, 13, 13]
 

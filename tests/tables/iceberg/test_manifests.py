@@ -97,7 +97,7 @@ def theirs(io: Any, manifests: Sequence[Manifest | ManifestFile]) -> Iterator[Ro
                 "content_offset": file[18],
                 "content_size": file[19],
                 "equality_ids": file[14],
-                "manifest": manifest.manifest_path,
+                "file_list": manifest.manifest_path,
                 "row_groups": len(file[13] or ()) or None,
             }
 

@@ -102,11 +102,11 @@ def _among(files: pa.Table, others: pa.Table) -> pa.Array:
 
 
 def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
-    """By manifests: those that both snapshots have need not be read."""
+    """By file lists: those that both snapshots have need not be read."""
     table = survey.table
-    old = [manifest for manifest in table.file_lists(then) if manifest.is_data]
-    new = [manifest for manifest in survey.manifests if manifest.is_data]
-    shared = {manifest.identity for manifest in old} & {manifest.identity for manifest in new}
+    old = [each for each in table.file_lists(then) if each.is_data]
+    new = [each for each in survey.file_lists if each.is_data]
+    shared = {each.identity for each in old} & {each.identity for each in new}
     before, after = (
         table.read_files([each for each in listed if each.identity not in shared]).select(
             _NOTHING.column_names
@@ -116,16 +116,16 @@ def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
     fresh = after.filter(pc.invert(_among(after, before)))
     gone = before.filter(pc.invert(_among(before, after)))
     covered = survey.rows - int(pc.sum(fresh["rows"]).as_py() or 0)
-    specs = {manifest.spec_id for manifest in old}
+    specs = {each.spec_id for each in old}
     return Difference(fresh, gone, covered, frozenset(specs), _deleted_from(survey, then))
 
 
 def _deleted_from(survey: Survey, then: Snapshot) -> int:
-    """How many files have other deletes than they had then; where no delete manifest is new, none."""
+    """How many files have other deletes than they had then; where no list of deletes is new, none."""
     table = survey.table
     listed = table.file_lists(then)
     data, deletes = ([each for each in listed if each.is_data is kind] for kind in (True, False))
-    now = {each.identity for each in survey.manifests if not each.is_data}
+    now = {each.identity for each in survey.file_lists if not each.is_data}
     if now == {each.identity for each in deletes}:
         return 0
     before = table.read_files(data)

@@ -1,4 +1,4 @@
-"""The layout of a table: its files and their sizes, partitions, manifests, snapshots and deletes."""
+"""The layout of a table: its files and their sizes, partitions, lists of files, snapshots and deletes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ from rookery.maintain.policies.policy import Policy
 from rookery.maintain.survey import PUFFIN, Survey
 from rookery.tables.files import EQUALITY_DELETES, single_target
 
-TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
-TARGET_SIZE = 512 << 20
-MANIFEST_SIZE_PROPERTY = "commit.manifest.target-size-bytes"
-MANIFEST_SIZE = 8 << 20
 SMALL_SHARE, LARGE_SHARE = 0.75, 1.8  # of the target; Iceberg's own rewrite leaves sizes between them alone
 DELETE_KINDS = ("deletion vectors", "position deletes", "equality deletes")
 
@@ -59,7 +55,7 @@ class Layout:
     skew: float  # bytes of the largest partition, divided by the mean
     crowded_files: int  # small ones in partitions that have enough of them to be worth rewriting
     delete_heavy_files: int  # files with more deleted rows than the policy allows
-    data_manifests: int
+    data_manifests: int  # lists of files, by the name that reports have for them
     delete_manifests: int
     manifest_bytes: int
     small_manifests: int
@@ -73,31 +69,23 @@ class Layout:
     sort: SortStatus | None
 
 
-def sizes_of(properties: Mapping[str, str], policy: Policy) -> Sizes:
-    """Return the sizes that are right for a table, by its policy or else its own properties."""
-    target = policy.compaction.target_size or number_of(properties, TARGET_SIZE_PROPERTY, TARGET_SIZE)
+def sizes_of(target_file_size: int, policy: Policy) -> Sizes:
+    """Return the sizes that are right for a table, by its policy, or else by its own target."""
+    target = policy.compaction.target_size or target_file_size
     small = policy.compaction.small_size
     return Sizes(target, int(target * SMALL_SHARE) if small is None else small, int(target * LARGE_SHARE))
 
 
-def number_of(properties: Mapping[str, str], key: str, default: int) -> int:
-    """Return a table's property as a whole number; anything else is ignored."""
-    stated = properties.get(key, "").strip()
-    return int(stated) if stated.isascii() and stated.isdigit() else default
-
-
 def layout(survey: Survey, policy: Policy) -> Layout:
     """Return a table's layout, compared with its policy."""
-    properties = survey.table.properties
     size, rows = survey.numbers("size"), survey.numbers("rows")
-    right = sizes_of(properties, policy)
+    right = sizes_of(survey.table.target_file_size, policy)
     small, large = size < right.small, size > right.large
     codes = partition_codes(survey)
     counts, weights = np.bincount(codes), np.bincount(codes, size)
     small_counts = np.bincount(codes[small], minlength=len(counts))
     crowded = small_counts[small_counts >= max(policy.compaction.min_files, 2)]
-    lengths = np.array([manifest.size for manifest in survey.manifests], np.int64)
-    manifest_target = number_of(properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
+    lengths = np.array([each.size for each in survey.file_lists], np.int64)
     times = [snapshot.timestamp_ms for snapshot in survey.table.snapshots.values()]
     return Layout(
         files=len(size),
@@ -113,10 +101,10 @@ def layout(survey: Survey, policy: Policy) -> Layout:
         skew=float(weights.max() / weights.mean()) if len(weights) and weights.sum() else 1.0,
         crowded_files=int(crowded.sum()),
         delete_heavy_files=int((deleted_share(survey) >= policy.compaction.delete_ratio).sum()),
-        data_manifests=sum(manifest.is_data for manifest in survey.manifests),
-        delete_manifests=sum(not manifest.is_data for manifest in survey.manifests),
+        data_manifests=sum(each.is_data for each in survey.file_lists),
+        delete_manifests=sum(not each.is_data for each in survey.file_lists),
         manifest_bytes=int(lengths.sum()),
-        small_manifests=int((lengths < manifest_target / 2).sum()),
+        small_manifests=int((lengths < survey.table.target_list_size / 2).sum()),
         snapshots=len(times),
         branches=len(survey.table.branches),
         tags=len(survey.table.tags),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,9 +11,12 @@ from rookery.collect.statistics import matches_state
 from rookery.maintain.facts.changes import NO_DIFFERENCE, Changes, Difference, since_snapshot, since_state
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
+from rookery.model.table import REPLACE
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.puffin import THETA_V1
-from rookery.tables import StatisticsFile
+from rookery.tables import RowChanges, StatisticsFile
+
+_NO_ROWS = RowChanges(0, 0, 0, 0, 0)
 
 
 class Freshness(StrEnum):
@@ -189,15 +192,12 @@ def stated_ndvs(file: StatisticsFile) -> dict[int, int]:
     return ndvs
 
 
-_COUNTS = ("added-records", "deleted-records", "added-position-deletes", "added-equality-deletes")
-
-
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """How many rows snapshots have changed, as their summaries state; a rewrite changes none."""
+    """How many rows snapshots have changed, as their writers state; a rewrite changes none."""
 
     brought: int
-    taken: int | None  # None: there are equality deletes, which do not state it
+    taken: int | None  # None: there are deletes by value, which do not state it
     at_most: int  # of rows replaced by others the greater number counts, as an update does both
 
 
@@ -206,49 +206,31 @@ def changed_rows(survey: Survey, since: Sequence[Snapshot]) -> ChangedRows | Non
     brought, total = 0, 0
     taken: int | None = 0
     for snapshot in since:
-        if snapshot.operation == "replace":
+        if snapshot.operation == REPLACE:
             continue
-        counts = summary(survey, snapshot)
-        if snapshot.operation is None or not _states_counts(counts):
+        rows = survey.table.changes_of(snapshot).rows
+        if snapshot.operation is None or rows is None:
             return None
-        deletes = counts.get("added-position-deletes", 0) - counts.get("removed-position-deletes", 0)
-        gone = counts.get("deleted-records", 0) + max(deletes, 0)
-        by_value = counts.get("added-equality-deletes", 0)
-        brought += counts.get("added-records", 0)
+        gone = rows.removed + max(rows.deletes_added - rows.deletes_removed, 0)
+        by_value = rows.value_deletes_added
+        brought += rows.added
         taken = None if taken is None or by_value else taken + gone
-        total += max(counts.get("added-records", 0), gone + by_value)
+        total += max(rows.added, gone + by_value)
     return ChangedRows(brought, taken, total)
-
-
-def _states_counts(counts: Mapping[str, int]) -> bool:
-    """Whether a summary states how many rows it changed, or that it changed no file."""
-    return any(key in counts for key in _COUNTS) or ("total-records" in counts and not counts.get("files"))
-
-
-def summary(survey: Survey, snapshot: Snapshot) -> Mapping[str, int]:
-    """Return the counts in a snapshot's summary; under `files`, how many files it touched."""
-    if not snapshot.summary:
-        return {}
-    counts = {
-        key: int(value)
-        for key, value in snapshot.summary.items()
-        if isinstance(value, str) and value.isascii() and value.isdigit()
-    }
-    kinds = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
-    return {**counts, "files": sum(counts.get(kind, 0) for kind in kinds)}
 
 
 def _causes(comparison: StatsComparison, base: StatsOrigin, changes: Changes) -> tuple[Cause, ...]:
     survey, since = comparison.survey, comparison.since
     causes: set[Cause] = set()
     for snapshot in since:
-        counts = summary(survey, snapshot)
-        if snapshot.operation == "replace":
-            causes |= {Cause.COMPACTION} if counts.get("files", 1) else set()
+        changed = survey.table.changes_of(snapshot)
+        if snapshot.operation == REPLACE:
+            causes |= set() if changed.files == 0 else {Cause.COMPACTION}
             continue
-        if counts.get("added-records", 0) or snapshot.operation == "append":
+        rows = changed.rows or _NO_ROWS
+        if rows.added or snapshot.operation == "append":
             causes.add(Cause.INGEST)
-        if any(counts.get(key, 0) for key in _COUNTS[1:]) or snapshot.operation == "delete":
+        if rows.removed or rows.deletes_added or rows.value_deletes_added or snapshot.operation == "delete":
             causes.add(Cause.DELETES)
     if not comparison.on_line:
         causes.add(Cause.EXPIRED if comparison.line.may_follow(base) else Cause.ROLLBACK)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from rookery.io.redaction import one_line
 from rookery.model import CatalogError, UsageError
-from rookery.tables import home
+from rookery.tables.config import home
 
 HISTORY_VARIABLE = "ROOKERY_HISTORY"
 _BUSY = 30.0  # seconds that SQLite waits for another writer

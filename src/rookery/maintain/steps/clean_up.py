@@ -17,13 +17,15 @@ from rookery.maintain.steps.removal import remove
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.model import StorageError
 from rookery.model.report import counted
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
+from rookery.tables.iceberg import iceberg
 
 NAME = "clean up"
 
 
-def folders(table: IcebergTable, policy: Policy) -> Sequence[str]:
+def folders(of: Table, policy: Policy) -> Sequence[str]:
     """The folder of statistics files; none if the policy keeps them."""
+    table = iceberg(of)
     wanted = policy.statistics_files.older_than is not None and collects_garbage(table)
     return [table.metadata_folder] if wanted else []
 

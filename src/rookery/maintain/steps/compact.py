@@ -12,15 +12,17 @@ from rookery.maintain.facts.layout import deleted_share
 from rookery.maintain.facts.layout import sizes_of as right_sizes
 from rookery.maintain.facts.sort_order import partition_codes
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
+from rookery.maintain.steps.grouping import rewrite_groups
 from rookery.maintain.steps.packing import GROUP_BYTES, PackingSizes, chosen
 from rookery.maintain.steps.sort_depth import disorder
-from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, iceberg
+from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
-from rookery.maintain.survey import Survey, rewrite_groups
+from rookery.maintain.survey import Survey
 from rookery.model import UsageError, column_named, in_bytes
 from rookery.model.names import quote_part
 from rookery.model.report import counted
 from rookery.spark.procedures import call
+from rookery.tables.iceberg import iceberg
 
 NAME = "rewrite data files"
 _PARTIAL = "partial-progress."
@@ -40,7 +42,7 @@ class FilesToCompact:
 
 def sizes_of(survey: Survey, policy: Policy) -> PackingSizes:
     """Which sizes are right: by the policy, or by the table."""
-    right = right_sizes(survey.table.properties, policy)
+    right = right_sizes(survey.table.target_file_size, policy)
     if right.small >= right.target:
         raise UsageError(
             f"all files of {in_bytes(right.target)} would count as small below {in_bytes(right.small)}",

@@ -16,7 +16,8 @@ from rookery.maintain.steps.ownership import Claims
 from rookery.maintain.steps.reachable_files import named_in
 from rookery.model import RookeryError, TableName, UsageError
 from rookery.sidecar.store import default_location
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
+from rookery.tables.iceberg import IcebergTable, iceberg
 from rookery.tables.iceberg.metadata_file import MetadataFile, parse_metadata
 
 _THREADS = 8
@@ -45,17 +46,22 @@ class Neighbours:
     def __init__(
         self,
         find: Callable[[], Iterable[TableName]],
-        load: Callable[[TableName], IcebergTable | None],
+        load: Callable[[TableName], Table | None],
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._find = find
         self._load = load
         self._timer = timer
         self._tables: list[IcebergTable] = []
+        self._given: dict[TableName, Table] = {}  # not loaded again the first time
         self._failure: RookeryError | None = None  # of one that could not be loaded
         self._asked: float | None = None
         self._folders: dict[str, frozenset[str]] = {}
         self._links: dict[str, tuple[str, ...]] = {}  # names that are links, and may lead anywhere
+
+    def give(self, tables: Iterable[Table]) -> None:
+        """Take tables as the caller has loaded them; only for plans, as what is deleted needs newer ones."""
+        self._given = {table.name: table for table in tables}
 
     def reloaded(self) -> Neighbours:
         """Return the same, to be loaded again, with the cache for metadata files that do not change."""
@@ -68,6 +74,7 @@ class Neighbours:
         if self._asked is None or self._timer() - self._asked > _SECONDS:
             with ThreadPoolExecutor(_THREADS) as pool:
                 loaded = list(pool.map(self._loaded, self._find()))
+            self._given = {}
             self._tables = [each for each in loaded if isinstance(each, IcebergTable)]
             self._failure = next((each for each in loaded if isinstance(each, RookeryError)), None)
             self._asked = self._timer()
@@ -85,7 +92,8 @@ class Neighbours:
 
     def _loaded(self, name: TableName) -> IcebergTable | RookeryError | None:
         try:
-            return self._load(name)
+            table = self._given.get(name) or self._load(name)
+            return table if table is None else iceberg(table)
         except RookeryError as error:
             return error
 

@@ -24,15 +24,17 @@ from rookery.model import StorageError, UsageError
 from rookery.model.report import counted
 from rookery.sidecar.store import FOLDER_SUFFIX
 from rookery.spark.procedures import Moment, call
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables import Table
+from rookery.tables.iceberg import iceberg
 
 NAME = "remove orphan files"
 _HIDDEN = re.compile(r"/[._][^/=]*(?:/|$)")  # except folders of partitions, such as /_day=1/
 _SIDECAR_FOLDER = re.compile(rf"/[^/]*{re.escape(FOLDER_SUFFIX)}/")  # states and segments of a table below
 
 
-def folders(table: IcebergTable, policy: Policy) -> Sequence[str]:
+def folders(of: Table, policy: Policy) -> Sequence[str]:
     """The folders to examine, the table's own first; none if no orphans are removed."""
+    table = iceberg(of)
     wanted = policy.orphans.older_than is not None and table.not_loadable is None and collects_garbage(table)
     return [table.location, *outside_folders(table)] if wanted else []
 

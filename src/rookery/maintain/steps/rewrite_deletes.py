@@ -7,16 +7,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.maintain.facts.layout import LARGE_SHARE, SMALL_SHARE, number_of
+from rookery.maintain.facts.layout import LARGE_SHARE, SMALL_SHARE
 from rookery.maintain.steps.compact import NAME as COMPACT
+from rookery.maintain.steps.grouping import delete_groups
 from rookery.maintain.steps.packing import PackingSizes, chosen
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
-from rookery.maintain.survey import PUFFIN, Survey, delete_groups
+from rookery.maintain.survey import PUFFIN, Survey
 from rookery.model.report import counted
 from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import call
 from rookery.tables.files import POSITION_DELETES
+from rookery.tables.iceberg.table_properties import number_of
 
 NAME = "rewrite deletes"
 TARGET_PROPERTY, TARGET = "write.delete.target-file-size-bytes", 64 << 20

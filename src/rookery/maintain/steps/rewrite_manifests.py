@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from rookery.maintain.facts.layout import MANIFEST_SIZE, MANIFEST_SIZE_PROPERTY, number_of
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
@@ -23,9 +22,9 @@ def plan(look: PlanInput) -> Plan | Idle:
     if look.not_rewritable:
         return Idle(look.not_rewritable)
     most = look.policy.manifests.most_small
-    target = number_of(look.survey.table.properties, MANIFEST_SIZE_PROPERTY, MANIFEST_SIZE)
+    target = look.survey.table.target_list_size
     by_spec: defaultdict[int, list[FileList]] = defaultdict(list)
-    for manifest in look.survey.manifests:
+    for manifest in look.survey.file_lists:
         by_spec[manifest.spec_id].append(manifest)
     small = {spec: sum(each.size < target / 2 for each in manifests) for spec, manifests in by_spec.items()}
     specs = [spec for spec in sorted(by_spec) if small[spec] > most and _taken(by_spec[spec], target)]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
 
-from rookery.maintain.facts.layout import number_of
 from rookery.maintain.policies.policy import Snapshots
+from rookery.tables.iceberg.table_properties import number_of
 
 MAIN = "main"
 _MAX_REF_AGE = "history.expire.max-ref-age-ms"

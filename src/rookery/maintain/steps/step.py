@@ -15,11 +15,11 @@ from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.listing import Listings, list_table
 from rookery.maintain.steps.reachable_files import Named, named
 from rookery.maintain.survey import Survey
-from rookery.model import RookeryError, StorageError, TableName, UsageError
+from rookery.model import RookeryError, StorageError, TableName
 from rookery.sidecar import Store
 from rookery.spark.procedures import row_session
 from rookery.tables import Table
-from rookery.tables.iceberg import IcebergTable
+from rookery.tables.iceberg import IcebergTable, iceberg
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,13 +68,6 @@ class Subject:
             listings=listings,
             subject=self,
         )
-
-
-def iceberg(table: Table) -> IcebergTable:
-    """Return a table of Iceberg; other formats need steps of their own."""
-    if not isinstance(table, IcebergTable):
-        raise UsageError(f"{table.name} is not an Iceberg table", hint="only those are maintained")
-    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +190,7 @@ class Step:
         [TableView, Plan, Ran, TableView], tuple[str, ...]
     ]  # raises; returns notes for the report
     # The folders that the plan examines, if any: they are listed before the table is loaded.
-    folders: Callable[[IcebergTable, Policy], Sequence[str]] | None = None
+    folders: Callable[[Table, Policy], Sequence[str]] | None = None
     any_format: bool = False  # whether it takes tables of every format, or those of Iceberg alone
 
     def takes(self, table: Table) -> bool:

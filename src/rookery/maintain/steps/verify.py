@@ -13,13 +13,13 @@ from rookery.maintain.steps.listing import list_table
 from rookery.maintain.steps.step import Plan, Ran, TableView, VerificationError
 from rookery.model import Snapshot, TableName
 from rookery.model.report import counted
+from rookery.model.table import REPLACE
 from rookery.tables import Table
 from rookery.tables.java_errors import translate_java_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REPLACE = "replace"
 _HASH = "sum(cast(xxhash64(to_json(struct({}))) AS decimal(38, 0)))"
 
 

@@ -34,7 +34,7 @@ from rookery.spark.attach.column_statistics import column_statistics, matching_r
 from rookery.spark.attach.predicates import predicate_of
 from rookery.spark.attach.runtime_columns import runtime_columns
 from rookery.tables import Table
-from rookery.tables.iceberg.static import open_metadata
+from rookery.tables.formats import open_metadata
 
 log = logging.getLogger(__name__)
 

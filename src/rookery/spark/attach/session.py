@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from rookery.model import MachineError, UsageError
 from rookery.spark.attach.planner import LEAST_BYTES, Planner, Settings
 from rookery.spark.live import check_session, has_jvm
-from rookery.tables.iceberg.jvm import call_compiled
+from rookery.tables.java_code import call_compiled
 from rookery.tables.java_errors import java_reason
 
 log = logging.getLogger(__name__)

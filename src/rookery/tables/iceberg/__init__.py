@@ -1,5 +1,6 @@
 """Apache Iceberg: catalogs and tables by PyIceberg, manifests as Arrow columns, commits by Java."""
 
-from rookery.tables.iceberg.table import IcebergTable
+from rookery.tables.iceberg.catalogs import IcebergCatalog
+from rookery.tables.iceberg.table import IcebergTable, iceberg
 
-__all__ = ["IcebergTable"]
+__all__ = ["IcebergCatalog", "IcebergTable", "iceberg"]

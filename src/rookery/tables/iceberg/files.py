@@ -132,7 +132,7 @@ class _Reading:
                 pa.list_(pa.int32()),
                 columns.numbers("equality_ids.item", pa.int32(), required=True),
             ),
-            "manifest": self._path_of_manifest(),
+            "file_list": self._path_of_manifest(),
             "row_groups": self._row_groups(),
         }
         for name in _MAPS:

@@ -6,13 +6,12 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
-from rookery.model import CatalogError, MachineError, RookeryError, StorageError, TableName
+from rookery.model import CatalogError, RookeryError, StorageError, TableName
 from rookery.model.retry import pauses
 from rookery.puffin import THETA_V1, BlobMetadata, WrittenFile
+from rookery.tables.java_code import call_compiled
 from rookery.tables.java_errors import failure_hint, java_reason, refused_types
 
 if TYPE_CHECKING:
@@ -119,21 +118,8 @@ public class RookeryRead {
   }
 }
 """
-_compiling = Lock()
-_compiled: WeakKeyDictionary[Any, dict[str, dict[str, Any]]] = (
-    WeakKeyDictionary()
-)  # methods, by gateway and class
 _ATTEMPTS = 12  # in each of which Java retries several times, by the table's properties
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-
-
-def check_iceberg(spark: SparkSession, packages: Sequence[str]) -> None:
-    """Refuse a session without Iceberg; to py4j, a class that is missing is a package."""
-    if type(spark._jvm.org.apache.iceberg.spark.Spark3Util).__name__ == "JavaPackage":  # type: ignore[union-attr]
-        raise MachineError(
-            "the Spark session has no Iceberg on its class path",
-            hint=f"start it with --packages {','.join(packages)}",
-        )
 
 
 def load_java_table(spark: SparkSession, name: TableName) -> Any:
@@ -213,7 +199,7 @@ class PinnedTable:
     name: TableName
     java: Any
     uuid: str
-    metadata_location: str | None
+    version: str | None  # the metadata file
 
     def frame(self) -> DataFrame:
         """Return all rows of the current snapshot."""
@@ -296,21 +282,3 @@ def pinned_table(spark: SparkSession, name: TableName) -> PinnedTable:
             hint="read a table, not one of its metadata tables",
         ) from error
     return PinnedTable(spark, name, pinned, str(pinned.uuid().toString()), location)
-
-
-def call_compiled(spark: SparkSession, class_name: str, source: str, name: str, *arguments: Any) -> Any:
-    """Call a static method of a class compiled where it runs; py4j cannot name it, so by reflection."""
-    jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
-    classes = _compiled.setdefault(gateway, {})
-    with _compiling:
-        if class_name not in classes:  # once per JVM, with the compiler that Spark includes
-            compiler = jvm.org.codehaus.janino.SimpleCompiler()
-            compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-            compiler.cook(source)
-            loaded = compiler.getClassLoader().loadClass(class_name)
-            classes[class_name] = {method.getName(): method for method in loaded.getDeclaredMethods()}
-    packed = gateway.new_array(jvm.java.lang.Object, len(arguments))
-    for position, argument in enumerate(arguments):
-        packed[position] = argument
-    return classes[class_name][name].invoke(None, packed)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from pyiceberg.table import StaticTable
 
+from rookery.io.redaction import reason_of
 from rookery.model import CatalogError, TableName
 from rookery.tables.iceberg.any_blob_type import load_with_any_blob_type
-from rookery.tables.iceberg.catalogs import reason_of
 from rookery.tables.iceberg.foreign_types import carrying
 from rookery.tables.iceberg.table import IcebergTable
 

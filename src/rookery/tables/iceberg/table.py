@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table as PyIcebergTable
 from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Summary
 
-from rookery.model import Field, Snapshot, TableName
+from rookery.model import Field, Snapshot, TableName, UsageError
 from rookery.model.schema import Schema
 from rookery.puffin import BlobMetadata, WrittenFile
 from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
@@ -25,9 +26,17 @@ from rookery.tables.iceberg.files import read_files
 from rookery.tables.iceberg.java_types import java_knows
 from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
 from rookery.tables.iceberg.schema import schema_of
+from rookery.tables.iceberg.summaries import changes_of
+from rookery.tables.iceberg.table_properties import (
+    DEFAULT_FILE_SIZE,
+    DEFAULT_MANIFEST_SIZE,
+    TARGET_FILE_SIZE,
+    TARGET_MANIFEST_SIZE,
+    number_of,
+)
 from rookery.tables.iceberg.transforms import IcebergTransform
 from rookery.tables.partitioning import PartitionField, SortField, TransformKind
-from rookery.tables.table import RegisteredBlob, StatisticsFile, Table
+from rookery.tables.table import RegisteredBlob, SnapshotChanges, StatisticsFile, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +105,6 @@ class IcebergTable(Table):
                 snapshot.timestamp_ms,
                 snapshot.schema_id,
                 snapshot.summary.operation.value if snapshot.summary else None,
-                summary=snapshot.summary.additional_properties if snapshot.summary else {},
             )
             for snapshot in self.table.metadata.snapshots
         }
@@ -105,6 +113,15 @@ class IcebergTable(Table):
     def current_snapshot_id(self) -> int | None:
         """The id of the current snapshot; None for an empty table."""
         return self.table.metadata.current_snapshot_id
+
+    def changes_of(self, snapshot: Snapshot) -> SnapshotChanges:
+        """Return what a snapshot's summary states."""
+        summary = self._summaries[snapshot.id]
+        return changes_of(summary.additional_properties if summary is not None else {})
+
+    @cached_property
+    def _summaries(self) -> Mapping[int, Summary | None]:
+        return {snapshot.snapshot_id: snapshot.summary for snapshot in self.table.metadata.snapshots}
 
     @property
     def branches(self) -> Mapping[str, int]:
@@ -213,6 +230,16 @@ class IcebergTable(Table):
 
     # -- files
 
+    @property
+    def target_file_size(self) -> int:
+        """The size in bytes at which writers aim for data files."""
+        return number_of(self.properties, TARGET_FILE_SIZE, DEFAULT_FILE_SIZE)
+
+    @property
+    def target_list_size(self) -> int:
+        """The size in bytes at which writers aim for manifests."""
+        return number_of(self.properties, TARGET_MANIFEST_SIZE, DEFAULT_MANIFEST_SIZE)
+
     def file_lists(self, snapshot: Snapshot) -> list[Manifest]:
         """Return a snapshot's manifests, of data and of deletes."""
         if snapshot.id not in self._manifests:
@@ -296,3 +323,10 @@ class IcebergTable(Table):
     def for_engine(self, spark: SparkSession) -> jvm.PinnedTable:
         """Return the table as Spark reads it."""
         return jvm.pinned_table(spark, self.name)
+
+
+def iceberg(table: Table) -> IcebergTable:
+    """Return a table of Iceberg as one; refuse others, where what is to be done is Iceberg's alone."""
+    if not isinstance(table, IcebergTable):
+        raise UsageError(f"{table.name} is not an Iceberg table")
+    return table

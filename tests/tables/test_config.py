@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.model import CatalogError, UsageError
-from rookery.tables import CatalogConfig, configured, embedded, home, resolve
+from rookery.tables.config import CatalogConfig, configured, embedded, home, resolve
 
 YAML = """
 catalog:

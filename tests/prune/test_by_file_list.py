@@ -17,7 +17,7 @@ from pyiceberg.transforms import (
 )
 
 from rookery.model import Compare, IsNaN, IsNull, Op
-from rookery.prune import by_manifest, by_partition
+from rookery.prune import by_file_list, by_partition
 from tests.prune.random_tables import RandomTable, random_table
 
 CASES: list[tuple[str, Transform[Any, Any]]] = [
@@ -44,7 +44,7 @@ def test_no_file_with_a_matching_row_is_left_out(
     tmp_path: Path, kind: str, transform: Transform[Any, Any]
 ) -> None:
     table = partitioned(tmp_path, kind, transform)
-    assert table.view().left_out(by_manifest.stage, 40) > 0
+    assert table.view().left_out(by_file_list.stage, 40) > 0
 
 
 def test_files_of_a_manifest_share_its_verdict(tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_files_of_a_manifest_share_its_verdict(tmp_path: Path) -> None:
     view, seen = table.view(), 0
     for _ in range(40):
         pruning = view.pruning(table.predicate())
-        may_match, note = by_manifest.stage(pruning)
-        verdicts = {(place, bool(kept)) for place, kept in zip(view.files.manifests, may_match, strict=True)}
-        assert len(verdicts) == len(view.files.live.manifests) == 5
+        may_match, note = by_file_list.stage(pruning)
+        verdicts = {(place, bool(kept)) for place, kept in zip(view.files.lists, may_match, strict=True)}
+        assert len(verdicts) == len(view.files.live.lists) == 5
         kept = sum(kept for _, kept in verdicts)
         assert note == f"{kept} of 5 manifests may match; 5 had to be decoded"
         # What bounds of a manifest exclude, each partition in it excludes.
@@ -69,10 +69,10 @@ def test_manifests_that_the_state_knows_are_not_decoded(tmp_path: Path) -> None:
     table.append_rows(table.random_rows(3))
     view = table.view()
     never = Compare(table.fields[0], Op.EQ, 123_456_789)
-    _, note = by_manifest.stage(view.pruning(never))
+    _, note = by_file_list.stage(view.pruning(never))
     assert note.endswith("of 6 manifests may match; 1 had to be decoded")
-    assert (np.bincount(view.files.manifests, minlength=6) > 0).all()
-    assert view.left_out(by_manifest.stage, 40) > 0
+    assert (np.bincount(view.files.lists, minlength=6) > 0).all()
+    assert view.left_out(by_file_list.stage, 40) > 0
 
 
 def test_nulls_in_a_manifest_are_stated(tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_nulls_in_a_manifest_are_stated(tmp_path: Path) -> None:
     (field,) = table.fields
     view = table.view()
     for predicate in (IsNull(field), IsNull(field, negated=True), Compare(field, Op.GT, 5)):
-        may_match, _ = by_manifest.stage(view.pruning(predicate))
-        by_list = [set(view.files.manifests[view.matching(predicate)])]
-        assert [set(view.files.manifests[may_match])] == by_list, predicate
+        may_match, _ = by_file_list.stage(view.pruning(predicate))
+        by_list = [set(view.files.lists[view.matching(predicate)])]
+        assert [set(view.files.lists[may_match])] == by_list, predicate
 
 
 def test_nan_in_a_manifest_is_greater_than_its_bounds(tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_nan_in_a_manifest_is_greater_than_its_bounds(tmp_path: Path) -> None:
     (field,) = table.fields
     view = table.view()
     for predicate in (Compare(field, Op.GT, 5.0), IsNaN(field), Compare(field, Op.EQ, math.nan)):
-        may_match, _ = by_manifest.stage(view.pruning(predicate))
-        by_list = set(view.files.manifests[view.matching(predicate)])
-        assert (set(view.files.manifests[may_match]), len(by_list)) == (by_list, 2), predicate
+        may_match, _ = by_file_list.stage(view.pruning(predicate))
+        by_list = set(view.files.lists[view.matching(predicate)])
+        assert (set(view.files.lists[may_match]), len(by_list)) == (by_list, 2), predicate
 
 
 def test_a_manifest_is_judged_by_its_own_spec(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_manifest_is_judged_by_its_own_spec(tmp_path: Path) -> None:
     view = table.view()
     for number, field in enumerate(table.fields):
         for value in (5, 100, 200):
-            may_match, _ = by_manifest.stage(view.pruning(Compare(field, Op.EQ, value)))
+            may_match, _ = by_file_list.stage(view.pruning(Compare(field, Op.EQ, value)))
             other_spec = [row[0]["c1"] == (200 if number == 0 else 100) for row in view.rows]
             expected = view.matching(Compare(field, Op.EQ, value)) | other_spec
             assert may_match.tolist() == expected.tolist()

@@ -1,4 +1,4 @@
-"""The manifest list: bounds of the partitions of each manifest."""
+"""Lists of files: bounds of the partitions of all files of each."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 
 def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
-    """Leave out the files of manifests in which nothing can match."""
-    manifests = pruning.files.live.manifests
-    keep = np.ones(len(manifests), bool)
+    """Leave out the files of lists in which nothing can match."""
+    lists = pruning.files.live.lists
+    keep = np.ones(len(lists), bool)
     for spec_id, columns in useful_columns(pruning).items():
-        of_spec = [number for number, each in enumerate(manifests) if each.spec_id == spec_id]
+        of_spec = [number for number, each in enumerate(lists) if each.spec_id == spec_id]
 
         def bounds(column: PartitionColumn, of_spec: list[int] = of_spec) -> Bounds:
-            return _bounds(column, [manifests[number].partitions for number in of_spec])
+            return _bounds(column, [lists[number].partitions for number in of_spec])
 
         if of_spec:
             keep[of_spec] = test_partitions(pruning.predicate, columns, bounds, len(of_spec))
-    fresh = len(manifests) - pruning.files.live.known
-    note = f"{int(keep.sum()):,} of {len(manifests):,} manifests may match; {fresh:,} had to be decoded"
-    return keep[pruning.files.manifests], note
+    fresh = len(lists) - pruning.files.live.known
+    note = f"{int(keep.sum()):,} of {len(lists):,} manifests may match; {fresh:,} had to be decoded"
+    return keep[pruning.files.lists], note
 
 
 def _bounds(column: PartitionColumn, summaries: Sequence[Sequence[FieldSummary]]) -> Bounds:
-    """The bounds of a partition field by the summaries of some manifests."""
+    """The bounds of a partition field by the summaries of some lists."""
     kind = column.field.type
     fields = [parts[column.place] if column.place < len(parts) else None for parts in summaries]
     lower = pa.array([part.lower if part else None for part in fields], pa.binary())

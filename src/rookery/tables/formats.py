@@ -1,0 +1,38 @@
+"""Opening catalogs and tables of any format: the one place that names the formats that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from rookery.model import TableName
+from rookery.tables.config import CatalogConfig, resolve_table
+from rookery.tables.iceberg.catalogs import IcebergCatalog
+from rookery.tables.iceberg.static import open_metadata
+from rookery.tables.table import Table
+
+__all__ = ["Catalog", "open_catalog", "open_metadata", "open_table"]
+
+
+class Catalog(Protocol):
+    """A catalog that is open; it may have tables of several formats."""
+
+    def open(self, name: TableName) -> Table:
+        """Load a table as it is now; raise `MissingTableError` if there is none."""
+
+    def tables(self) -> Iterator[TableName]:
+        """Yield the names of all tables."""
+
+    def count_namespaces(self) -> int:
+        """Return how many namespaces there are at the top; raise `CatalogError` if it does not answer."""
+
+
+def open_catalog(config: CatalogConfig) -> Catalog:
+    """Open a catalog; the folder of a new SQLite one is created. All types hold tables of Iceberg so far."""
+    return IcebergCatalog(config)
+
+
+def open_table(text: str, catalog: str | None = None) -> Table:
+    """Open a table by its name, of *catalog* or of the one that the name begins with."""
+    config, name = resolve_table(text, catalog)
+    return open_catalog(config).open(name)
