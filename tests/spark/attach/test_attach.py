@@ -124,6 +124,25 @@ def test_a_join_is_pruned_by_the_keys_of_its_other_side(
     assert files_read(query, events) == 2
 
 
+@pytest.mark.parametrize(
+    "where, pruned",
+    [
+        ("c.wanted >= 0", False),  # all of them
+        ("c.wanted >= 990", True),
+        ("upper(c.key) LIKE 'A%'", True),  # perhaps few
+        ("c.key IN (SELECT key FROM {chosen} WHERE wanted = 3)", True),
+        ("c.key IN (SELECT concat(id) FROM range(9) WHERE id > 6)", True),
+    ],
+)
+def test_joins_are_pruned_where_the_keys_may_be_few(
+    attached: SparkSession, events: str, chosen: str, where: str, pruned: bool
+) -> None:
+    where = where.format(chosen=chosen)
+    query = attached.sql(f"SELECT e.id FROM {events} e JOIN {chosen} c ON e.key = c.key WHERE {where}")
+    query.collect()
+    assert ("dynamicpruning" in executed(query)) is pruned
+
+
 def test_run_time_pruning_can_be_turned_off(spark: SparkSession, events: str, chosen: str) -> None:
     text = f"SELECT e.id FROM {events} e JOIN {chosen} c ON e.key = c.key WHERE c.wanted IN (3, 703)"
     with attach(spark, runtime=False, least_bytes=0):

@@ -194,6 +194,17 @@ def test_the_small_side_of_a_join_is_not_pruned_by_the_large_one(table: PlainTab
     assert answer(table, at_least)["runtime"] == [1]
 
 
+def test_whether_the_keys_of_a_scan_may_prune_another_one(table: PlainTable) -> None:
+    at_least = {"op": ">=", "of": [{"column": 1}, {"type": "bigint", "value": 5}]}
+    unknown = {"opaque": "f(s)"}
+    assert answer(table)["selective"] is False
+    assert answer(table, at_least)["selective"] is False
+    assert answer(table, equal(1, "bigint", 5), bytes=0)["selective"] is True
+    assert answer(table, unknown)["selective"] is True
+    assert answer(table, at_least, unknown)["selective"] is True
+    assert "selective" not in answer(table, joins=False)
+
+
 def test_columns_with_a_condition_have_histograms(table: PlainTable) -> None:
     table.append(pa.table({"id": [10_000], "n": [1], "x": [1.0], "s": ["a"]}, schema=SCHEMA))
     at_least = {"op": ">=", "of": [{"column": 1}, {"type": "bigint", "value": 5}]}

@@ -39,6 +39,7 @@ from rookery.tables.formats import open_metadata
 log = logging.getLogger(__name__)
 
 _NARROW = 0.01  # of the rows
+_SELECTIVE = 0.5  # of the rows: the keys of more than these prune nothing
 _MOST_LISTED = 1000  # paths that are listed in an answer; more are numbered
 LEAST_BYTES = 32 << 20  # of a scan that is pruned at run time
 _ALONE = "a query is planned without Rookery"
@@ -129,26 +130,28 @@ class Planner:
             return answer
         columns = [fields[number] for number in request["columns"] if number in fields]
         # Files that cannot match do not count for the estimates either, even if none is to be skipped.
-        matching = _Matching(replace(pruning, predicate=_understood(predicate)))
+        matching = _Matching(replace(pruning, predicate=_understood(predicate)), predicate)
         try:
             if self.settings.statistics:
                 answer |= matching.statistics(columns) if request["costs"] else {"rows": matching.live_rows()}
-            if self._prunes_at_run_time(request):
-                answer |= matching.keys(columns)
+            if self._has_keys(request):
+                answer["selective"] = matching.is_selective()
+                if request["bytes"] >= self.settings.least_bytes:
+                    answer |= matching.keys(columns)
         except Exception as error:  # noqa: BLE001  # what is skipped is proved all the same
             self._warn(f"a scan has no statistics: {error}")
         return answer
 
-    def _prunes_at_run_time(self, request: Mapping[str, Any]) -> bool:
-        wanted = self.settings.runtime and self.settings.pruning and request["joins"]
-        return wanted and request["bytes"] >= self.settings.least_bytes
+    def _has_keys(self, request: Mapping[str, Any]) -> bool:
+        return bool(self.settings.runtime and self.settings.pruning and request["joins"])
 
 
 class _Matching:
     """The matching rows of a scan, which are estimated only if the answer depends on them."""
 
-    def __init__(self, pruning: Pruning) -> None:
+    def __init__(self, pruning: Pruning, predicate: Predicate) -> None:
         self.pruning = pruning
+        self.is_understood = pruning.predicate == predicate
 
     @cached_property
     def selection(self) -> Selection:
@@ -175,6 +178,12 @@ class _Matching:
 
         key = ("live rows", files.store.path(files.state.name), self.pruning.snapshot.id)
         return round(float(files.store.cache.get(key, count, nbytes_of)[keep].sum()))
+
+    def is_selective(self) -> bool:
+        """Whether the keys of the matching rows may prune the other side of a join."""
+        if self.pruning.predicate == ALWAYS:
+            return not self.is_understood
+        return not self.is_understood or self.selection.selectivity < _SELECTIVE
 
     def keys(self, columns: Sequence[Field]) -> dict[str, Any]:
         """The columns by whose keys the scan may be pruned.

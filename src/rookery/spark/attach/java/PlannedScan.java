@@ -63,6 +63,11 @@ class PlannedScan {
     return answer != null && !answer.containsKey("unknown");
   }
 
+  /** Whether its conditions may leave so few rows that their keys can prune the other side of a join. */
+  boolean mayBeSelective() {
+    return isUseful() ? !Boolean.FALSE.equals(answer.get("selective")) : pushed.length > 0;
+  }
+
   List tasks() throws Exception {
     return (List) Reflect.call(target, "tasks");
   }

@@ -100,8 +100,12 @@ class BuilderHandler extends Forwarding {
     try {
       PlannedScan planned = new PlannedScan((Scan) answer, table, pushed);
       planned.prune();
+      if (planned.mayBeSelective()) {
+        table.query.selective.add(planned);
+      }
       return planned.isUseful() ? Reflect.proxied(answer, new ScanHandler(planned)) : answer;
     } catch (Throwable error) {
+      table.query.hasOtherKeys = true;
       table.attached.failed(error);
       return answer;
     }
@@ -116,6 +120,8 @@ class ScanHandler extends Forwarding {
   final PlannedScan planned;
   final String identity;
   final int hash;
+  Statistics statistics;
+  int statisticsSkip; // the number of skipped files when they were computed
 
   ScanHandler(PlannedScan planned) {
     this.planned = planned;
@@ -148,15 +154,15 @@ class ScanHandler extends Forwarding {
       runtime(keys);
       return null;
     }
+    if (name.equals("estimateStatistics") && arguments == null) {
+      return statistics(called);
+    }
     Object answer = forward(planned.target, called, arguments);
     if (name.equals("description") || name.equals("toString")) {
       return answer + " " + planned.describe();
     }
     if (name.equals("toBatch")) {
       return Reflect.proxied(answer, new BatchHandler((Batch) answer, this));
-    }
-    if (name.equals("estimateStatistics")) {
-      return statistics((Statistics) answer);
     }
     if (name.equals("filterAttributes")) {
       return attributes((NamedReference[]) answer);
@@ -201,7 +207,17 @@ class ScanHandler extends Forwarding {
     }
   }
 
-  Object statistics(Statistics original) {
+  /** The statistics of the files that are left; Spark asks many times for a plan. */
+  synchronized Object statistics(Method estimate) throws Throwable {
+    if (statistics == null || statisticsSkip != planned.filesSkipped) {
+      Statistics original = (Statistics) forward(planned.target, estimate, null);
+      statistics = known(original);
+      statisticsSkip = planned.filesSkipped;
+    }
+    return statistics;
+  }
+
+  Statistics known(Statistics original) {
     try {
       return planned.answer.containsKey("rows") ? new KnownStatistics(original, planned) : original;
     } catch (Throwable error) {
@@ -213,7 +229,7 @@ class ScanHandler extends Forwarding {
   Object attributes(NamedReference[] original) {
     try {
       List more = Attached.list(planned.answer, "runtime");
-      if (more.isEmpty()) {
+      if (more.isEmpty() || !planned.query.hasKeysFor(planned)) {
         return original;
       }
       Map all = new LinkedHashMap();

@@ -5,7 +5,9 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LeafNode;
 import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -15,6 +17,7 @@ import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
@@ -70,11 +73,35 @@ class QueryTraits {
   final boolean byCosts; // else Spark uses nothing but sizes
   final boolean hasNaN;
   final boolean hasJoin;
+  final Set selective = Collections.newSetFromMap(new ConcurrentHashMap()); // scans whose keys may prune another one
+  volatile boolean hasOtherKeys; // of what is no scan of ours, or of conditions that were not pushed down
 
   QueryTraits(TreeNode plan) {
     byCosts = SQLConf.get().cboEnabled() || SQLConf.get().planStatsEnabled();
     hasNaN = byCosts && plan.exists(new HasNaN());
     hasJoin = plan.exists(new IsJoin());
+    hasOtherKeys = hasJoin && plan.exists(new HasOtherKeys());
+  }
+
+  /** Whether the keys of another side of a join may be few enough to prune a scan. */
+  boolean hasKeysFor(PlannedScan scan) {
+    return hasOtherKeys || selective.size() > (selective.contains(scan) ? 1 : 0);
+  }
+}
+
+/** Whether a node may select few keys in a way that no scan of this plan tells. */
+class HasOtherKeys extends AbstractFunction1 {
+  public Object apply(Object node) {
+    if (node instanceof Filter) {
+      return Boolean.valueOf(!isPushed((Filter) node));
+    }
+    boolean isPlanned = !(node instanceof LeafNode) || ReplaceTables.isPlanned(node);
+    return Boolean.valueOf(node instanceof Subquery || ((QueryPlan) node).subqueries().nonEmpty() || !isPlanned);
+  }
+
+  static boolean isPushed(Filter filter) {
+    return ReplaceTables.isPlanned(filter.child())
+        && DataSourceV2Strategy$.MODULE$.translateFilterV2(filter.condition()).isDefined();
   }
 }
 
@@ -111,6 +138,10 @@ class ReplaceTables extends AbstractPartialFunction {
   }
 
   public boolean isDefinedAt(Object node) {
+    return isPlanned(node);
+  }
+
+  static boolean isPlanned(Object node) {
     if (!(node instanceof DataSourceV2Relation)) {
       return false;
     }
