@@ -11,7 +11,7 @@ from rookery.api import puffin_files
 from rookery.io import BytesSink
 from rookery.model import CheckOutcome, Estimate, FormatError, StorageError, UsageError
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, Writer, open_puffin
-from rookery.sidecar.checksums import SealingWriter
+from rookery.sidecar.checksums import ChecksumWriter
 from rookery.sketch.bitmap import BitmapBuilder
 from rookery.sketch.blob_types import BITMAP_V1, BLOOM_MATRIX_V1, HLL_V1, TABLE_THETA_V1
 from rookery.sketch.bloom import BLOCK_SIZE, BloomFilter
@@ -57,7 +57,7 @@ def test_inspect_indexes(tmp_path: Path) -> None:
     builder.cover(0)
     (matrix,) = BloomMatrix.of({1: BloomFilter.from_bytes(bytes(4 * BLOCK_SIZE))}, 2, 0.01)
     path = tmp_path / "segment.puffin"
-    with SealingWriter(str(path)) as writer:
+    with ChecksumWriter(str(path)) as writer:
         writer.add(Blob(BITMAP_V1, builder.result().encode(), (1,), 7, 1))
         writer.add(Blob(BLOOM_MATRIX_V1, matrix.encode(), (1,), 7, 1))
     bitmap, bloom = (blob.summary for blob in puffin_files.inspect(path).blobs)

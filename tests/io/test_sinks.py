@@ -170,7 +170,7 @@ def test_missing_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_full_disk_is_said_plainly() -> None:
+def test_full_disk_is_plain_errors() -> None:
     class FullSink(BytesSink):
         def _append(self, data: bytes | bytearray | memoryview) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

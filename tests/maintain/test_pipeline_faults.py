@@ -130,7 +130,7 @@ def test_a_step_that_others_overtake_is_planned_anew(
     def load() -> Any:
         found = subject.load()
         if next(overtaken, False):
-            append(spark, table, 100, 1)  # after the look, before the deed
+            append(spark, table, 100, 1)  # after the look, before it runs
         return found
 
     run = maintain_table(replace(subject, load=load), only=["rewrite deletes"])

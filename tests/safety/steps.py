@@ -29,7 +29,7 @@ class Step:
 
 
 _SEGMENT = "rookery.collect.segments:write_segment"
-_BLOB = "rookery.sidecar.checksums:SealingWriter.add"
+_BLOB = "rookery.sidecar.checksums:ChecksumWriter.add"
 _STATE = "rookery.sidecar.store:Store.write_state"
 _STATISTICS = "rookery.collect.analyze:register"
 _COMMIT = "rookery.tables.iceberg.jvm:register_statistics"

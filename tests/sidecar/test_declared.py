@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rookery.puffin import Blob
 from rookery.sidecar import Declared, DistributionHeader, Index, State, StateHeader, Statistic, Store
-from rookery.sidecar.checksums import SealingWriter
+from rookery.sidecar.checksums import ChecksumWriter
 from rookery.sidecar.declared import joined
 from rookery.sidecar.segment import encode_table
 from rookery.sidecar.state import FILES_V1, HEADER_V1, VERSION, read_state, state_name
@@ -207,7 +207,7 @@ def test_a_damaged_state_is_not_asked(tmp_path: Path) -> None:
 def write_json(store: Store, stated: dict[str, Any], found: State) -> None:
     path = store.path(state_name(found.header))
     Path(path).parent.mkdir(exist_ok=True)
-    with SealingWriter(path) as writer:
+    with ChecksumWriter(path) as writer:
         writer.add(Blob(HEADER_V1, json.dumps(stated).encode(), (), 7, 3))
         writer.add(Blob(FILES_V1, encode_table(found.files), (), 7, 3))
 

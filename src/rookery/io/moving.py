@@ -65,13 +65,13 @@ def _copy(source: str, target: str, properties: Mapping[str, str]) -> int:
 
 
 @contextmanager
-def _clear(location: str, deed: str) -> Iterator[None]:
+def _clear(location: str, action: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
         return  # another run has been here
     except OSError as error:
         raise StorageError(
-            f"{shown(location)}: cannot be {deed}: {error.strerror or error}",
+            f"{shown(location)}: cannot be {action}: {error.strerror or error}",
             hint="check the write permissions of the folder",
         ) from error

@@ -30,7 +30,7 @@ _BUCKETS = frozenset({"s3", "s3a", "s3n", "gs", "oss"})
 
 
 @contextmanager
-def _said_plainly(location: str, deed: str) -> Iterator[None]:
+def _plain_errors(location: str, action: str) -> Iterator[None]:
     """Convert errors of transports, each of which has its own classes, to one line without secrets."""
     _check_bucket(location)
     try:
@@ -46,7 +46,7 @@ def _said_plainly(location: str, deed: str) -> Iterator[None]:
     except Exception as error:
         reason = redact(" ".join(str(error).split()), location=location) or type(error).__name__
         raise StorageError(
-            f"{shown(location)}: cannot be {deed}: {reason}",
+            f"{shown(location)}: cannot be {action}: {reason}",
             hint=STORE_HINT,
         ) from error
 
@@ -70,11 +70,11 @@ class FsspecSource(Source):
         self._path = path
 
     def _measure(self) -> int:
-        with _said_plainly(self._location, "read"):
+        with _plain_errors(self._location, "read"):
             return int(self._filesystem.size(self._path))
 
     def _fetch(self, offset: int, length: int) -> bytes:
-        with _said_plainly(self._location, "read"):
+        with _plain_errors(self._location, "read"):
             data = bytes(self._filesystem.cat_file(self._path, start=offset, end=offset + length))
         if len(data) > length:
             raise StorageError(
@@ -93,11 +93,11 @@ class InputFileSource(Source):
         self._stream: InputStream | None = None
 
     def _measure(self) -> int:
-        with _said_plainly(self._input.location, "read"):
+        with _plain_errors(self._input.location, "read"):
             return len(self._input)
 
     def _fetch(self, offset: int, length: int) -> bytes:
-        with _said_plainly(self._input.location, "read"):
+        with _plain_errors(self._input.location, "read"):
             if self._stream is None:
                 self._stream = self._input.open(seekable=True)
             self._stream.seek(offset)
@@ -135,7 +135,7 @@ class FileIOSink(SpooledSink):
 
     def _write(self, spool: IO[bytes], properties: Mapping[str, str]) -> None:
         spool.seek(0)
-        with _said_plainly(self._location, "written"):
+        with _plain_errors(self._location, "written"):
             io = self._io_of(properties, self._location)
             try:
                 output = io.new_output(self._location).create(overwrite=self._overwrite)
@@ -164,7 +164,7 @@ class FsspecSink(SpooledSink):
         self._overwrite, self._location = overwrite, location
 
     def _publish(self, spool: IO[bytes]) -> None:
-        with _said_plainly(self._location, "written"):
+        with _plain_errors(self._location, "written"):
             if not self._overwrite and self._filesystem.exists(self._path):
                 raise StorageError(f"{self.name}: exists already", hint="choose another name, or overwrite")
             self._filesystem.put_file(spool.name, self._path)
@@ -185,7 +185,7 @@ def open_remote(location: str, properties: Mapping[str, str]) -> Source:
     """Open a URL: by PyIceberg's `FileIO` where it knows the scheme, else by fsspec."""
     if isinstance(properties, RenewableProperties):
         return RenewingSource(properties, lambda current: open_remote(location, current))
-    with _said_plainly(location, "read"):
+    with _plain_errors(location, "read"):
         if scheme_of(location) not in SCHEMA_TO_FILE_IO:
             filesystem, path = fsspec.core.url_to_fs(location)
             return FsspecSource(filesystem, path, location)
@@ -195,13 +195,13 @@ def open_remote(location: str, properties: Mapping[str, str]) -> Source:
 
 
 def _open_by_file_io(location: str, properties: Mapping[str, str]) -> Source:
-    with _said_plainly(location, "read"):
+    with _plain_errors(location, "read"):
         return InputFileSource(_file_io(properties, location).new_input(location))
 
 
 def create_remote(location: str, properties: Mapping[str, str], *, overwrite: bool) -> SpooledSink:
     """Make a URL writable, choosing as `open_remote` does."""
-    with _said_plainly(location, "written"):
+    with _plain_errors(location, "written"):
         if scheme_of(location) in SCHEMA_TO_FILE_IO:
             return FileIOSink(location, properties, overwrite=overwrite)
         filesystem, path = fsspec.core.url_to_fs(location)
@@ -214,7 +214,7 @@ def delete_remote(location: str, properties: Mapping[str, str]) -> None:
 
 
 def _delete_remote(location: str, properties: Mapping[str, str]) -> None:
-    with _said_plainly(location, "deleted"), suppress(FileNotFoundError):
+    with _plain_errors(location, "deleted"), suppress(FileNotFoundError):
         if scheme_of(location) in SCHEMA_TO_FILE_IO:
             _file_io(properties, location).delete(location)
         else:
@@ -228,7 +228,7 @@ def list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
 
 
 def _list_remote(url: str, properties: Mapping[str, str]) -> list[str]:
-    with _said_plainly(url, "listed"):
+    with _plain_errors(url, "listed"):
         if scheme_of(url) in SCHEMA_TO_FILE_IO:
             return _list_by_arrow(url, properties)
         filesystem, path = fsspec.core.url_to_fs(url)
@@ -263,7 +263,7 @@ def list_details(url: str, properties: Mapping[str, str], recursive: bool) -> li
     """Return the files below a URL with sizes and times of writing; none if there is nothing there."""
 
     def listed(properties: Mapping[str, str]) -> list[Listed]:
-        with _said_plainly(url, "listed"):
+        with _plain_errors(url, "listed"):
             if scheme_of(url) in SCHEMA_TO_FILE_IO:
                 return _details_by_arrow(url, properties, recursive)
             return _details_by_fsspec(url, recursive)

@@ -16,19 +16,19 @@ class DamagedError(FormatError):
     """A file stored beside a table is not as it was written."""
 
 
-class SealingWriter(Writer):
+class ChecksumWriter(Writer):
     """A Puffin writer that puts a checksum on each blob, or on the head of those that are read by ranges."""
 
     def add(self, blob: Blob, head: int = 0) -> BlobMetadata:
         """Append a blob with its checksum: of its *head* alone, if that has the checksums of the rest."""
         if head:
-            seal = {HEAD_SIZE: str(head), HEAD_CHECKSUM: _checksum(blob, blob.payload[:head])}
+            checksums = {HEAD_SIZE: str(head), HEAD_CHECKSUM: _checksum(blob, blob.payload[:head])}
         else:
-            seal = {CHECKSUM: _checksum(blob, blob.payload)}
-        return super().add(replace(blob, properties={**blob.properties, **seal}))
+            checksums = {CHECKSUM: _checksum(blob, blob.payload)}
+        return super().add(replace(blob, properties={**blob.properties, **checksums}))
 
 
-def read_sealed(reader: Reader, blobs: Iterable[BlobMetadata]) -> Iterator[tuple[BlobMetadata, bytes]]:
+def read_checked(reader: Reader, blobs: Iterable[BlobMetadata]) -> Iterator[tuple[BlobMetadata, bytes]]:
     """Read payloads in the order of the file, each verified by its checksum."""
     for blob, payload in reader.read_many(blobs):
         if HEAD_SIZE in blob.properties:

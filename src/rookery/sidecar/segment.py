@@ -16,11 +16,11 @@ from rookery.io import Readable
 from rookery.model import Place
 from rookery.puffin import Blob, BlobMetadata, Reader, WrittenFile, open_puffin
 from rookery.sidecar.checksums import (
+    ChecksumWriter,
     DamagedError,
-    SealingWriter,
     footer_checksum,
+    read_checked,
     read_head,
-    read_sealed,
 )
 from rookery.sidecar.zone_map import ZoneMap, nothing_known
 from rookery.sketch import InvertedTheta
@@ -99,7 +99,7 @@ def write_segment(
 ) -> WrittenFile:
     """Write what is known of a group; *indexes* may be large, and are taken one at a time."""
     ids = (snapshot_id, sequence_number)
-    with SealingWriter(location, io_properties=io_properties) as writer:
+    with ChecksumWriter(location, io_properties=io_properties) as writer:
         # Blobs read by ranges come first, uncompressed; those read whole, and before others, come last.
         for index in indexes:
             codec = "none" if index.head else None
@@ -161,13 +161,13 @@ class Segment:
         blobs = self._blobs.get((ZONE_MAP_V1, ()))
         if not blobs:
             raise DamagedError(Place(self.name), "a zone map", "none")
-        ((_, payload),) = read_sealed(self._reader, blobs)
+        ((_, payload),) = read_checked(self._reader, blobs)
         return self._table(payload)
 
     def zone_column(self, field_id: int) -> pa.Table:
         """Return what file lists state of a column, one row per file."""
         blobs = self._of(ZONE_MAP_V1).get(field_id, [])
-        for _, payload in read_sealed(self._reader, blobs):
+        for _, payload in read_checked(self._reader, blobs):
             return self._table(payload)
         return nothing_known(self.files.num_rows)
 
@@ -177,7 +177,7 @@ class Segment:
         blobs = [blob for column_blobs in self._of(ZONE_MAP_V1).values() for blob in column_blobs]
         return ZoneMap(
             self.files,
-            {blob.fields[0]: self._table(payload) for blob, payload in read_sealed(self._reader, blobs)},
+            {blob.fields[0]: self._table(payload) for blob, payload in read_checked(self._reader, blobs)},
         )
 
     def _table(self, payload: bytes) -> pa.Table:
@@ -206,12 +206,12 @@ class Segment:
         ]
         return {
             blob.fields[0]: InvertedTheta.decode(payload, place=Place(self.name, blob.offset))
-            for blob, payload in read_sealed(self._reader, wanted)
+            for blob, payload in read_checked(self._reader, wanted)
         }
 
     def payloads(self, blob_type: str, field_id: int) -> Iterator[tuple[bytes, Place]]:
         """Yield a column's blobs of a type, whole, and the place of each."""
-        for blob, payload in read_sealed(self._reader, self._of(blob_type).get(field_id, [])):
+        for blob, payload in read_checked(self._reader, self._of(blob_type).get(field_id, [])):
             yield payload, self.place_of(blob)
 
     def heads(self, blob_type: str, field_id: int, decode: Decode[T]) -> list[tuple[BlobMetadata, T]]:

@@ -16,7 +16,7 @@ from rookery.io import Readable
 from rookery.model import Field, FormatError, Place
 from rookery.model.type_names import member_ids
 from rookery.puffin import Blob, BlobMetadata, open_puffin
-from rookery.sidecar.checksums import SealingWriter, read_sealed
+from rookery.sidecar.checksums import ChecksumWriter, read_checked
 from rookery.sidecar.segment import decode_table, encode_table, unique_part
 from rookery.sketch import ThetaSketch
 from rookery.sketch.blob_types import KLL_V1, TABLE_THETA_V1, TOP_K_V1
@@ -235,7 +235,7 @@ def write_state(location: str, state: State, io_properties: Mapping[str, str]) -
     """Write a complete state."""
     header = state.header
     ids = (header.snapshot_id, header.sequence_number)
-    with SealingWriter(location, io_properties=io_properties) as writer:
+    with ChecksumWriter(location, io_properties=io_properties) as writer:
         for field_id, sketch in sorted(state.thetas.items()):
             writer.add(Blob(TABLE_THETA_V1, sketch.encode(), (field_id,), *ids))
         for field_id, quantiles in sorted(state.quantiles.items()):
@@ -263,7 +263,7 @@ def read_state(
     with open_puffin(what, properties=io_properties, file_size=size, footer_size=window) as reader:
         place = Place(reader.source.name)
         blobs = [blob for blob in reader.metadata.blobs if sketches or blob.type in (HEADER_V1, FILES_V1)]
-        payloads = list(read_sealed(reader, blobs))
+        payloads = list(read_checked(reader, blobs))
         read = reader.source.bytes_read
     by_type = {blob.type: payload for blob, payload in payloads}
     try:
@@ -301,7 +301,7 @@ def read_header(what: Readable, io_properties: Mapping[str, str] | None = None) 
     """Read a state's JSON alone."""
     with open_puffin(what, properties=io_properties) as reader:
         place = Place(reader.source.name)
-        for _, payload in read_sealed(reader, (b for b in reader.metadata.blobs if b.type == HEADER_V1)):
+        for _, payload in read_checked(reader, (b for b in reader.metadata.blobs if b.type == HEADER_V1)):
             try:
                 return msgspec.json.decode(payload, type=StateHeader)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -65,14 +65,14 @@ def is_foreign(error: BaseException) -> bool:
 
 
 @contextmanager
-def translated(deed: str) -> Iterator[None]:
+def translated(action: str) -> Iterator[None]:
     """Raise errors of PySpark and py4j as errors of Rookery; all others are unchanged."""
     try:
         yield
     except Exception as error:
         if not is_foreign(error):
             raise
-        raise translate_java_error(error, deed) from error
+        raise translate_java_error(error, action) from error
 
 
 @contextmanager
@@ -87,10 +87,10 @@ def refused_types(name: object) -> Iterator[None]:
         raise NotLoadableError(name, reason) from error
 
 
-def as_rookery(error: Exception, deed: str) -> RookeryError:
+def as_rookery(error: Exception, action: str) -> RookeryError:
     """Return any error as one of Rookery, for a run that continues with its next table."""
     if isinstance(error, RookeryError) or is_foreign(error):
-        return translate_java_error(error, deed)
+        return translate_java_error(error, action)
     text = " ".join(str(error).split())
     return RookeryError(
         redact(f"{type(error).__name__}: {text}"),
@@ -98,28 +98,28 @@ def as_rookery(error: Exception, deed: str) -> RookeryError:
     )
 
 
-def translate_java_error(error: Exception, deed: str) -> RookeryError:
+def translate_java_error(error: Exception, action: str) -> RookeryError:
     """Return the error to raise for one of Java's; a signal that caused it is raised instead."""
     check_interrupted(error)
     if isinstance(error, RookeryError):
         return error
     if any(kind.__name__ in _GONE for kind in type(error).__mro__):
-        return MachineError(f"{deed} failed: Spark has ended", hint="start another session")
+        return MachineError(f"{action} failed: Spark has ended", hint="start another session")
     names, messages = _causes(error)
     reason = java_reason(error)
     text = " ".join((*messages, str(error)))
     if any(words in text for words in _CANCELLED):
-        return CancelledError(f"{deed} was cancelled", hint="nothing is half done; run it again")
+        return CancelledError(f"{action} was cancelled", hint="nothing is half done; run it again")
     if any(name in _CONFLICTS for name in names) or _is_overtaken(names, messages):
         return ConflictError(
-            f"{deed} met a conflicting commit: {reason}", hint="others write at the same time; run it again"
+            f"{action} met a conflicting commit: {reason}", hint="others write at the same time; run it again"
         )
     if any(name in _STORAGE for name in names):
         return StorageError(
-            f"{deed} failed: {reason}", hint="check disk space and permissions; then run it again"
+            f"{action} failed: {reason}", hint="check disk space and permissions; then run it again"
         )
     return CatalogError(
-        f"{deed} failed: {reason}", hint="nothing is half done; fix the cause and run it again"
+        f"{action} failed: {reason}", hint="nothing is half done; fix the cause and run it again"
     )
 
 
