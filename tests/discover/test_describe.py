@@ -52,7 +52,7 @@ def test_stale(lake: Lake) -> None:
     analyse(lake, "t")
     assert lake.discover().unique == ()
     lake.load("db.t").overwrite(numbers(7))
-    assert "2 described files no longer there" in reasons(lake)["db.t", None]
+    assert "2 described files removed" in reasons(lake)["db.t", None]
 
 
 def test_a_column_that_is_not_described_in_all_files(lake: Lake) -> None:

@@ -59,10 +59,10 @@ def test_what_it_cannot_serve_keeps_every_file(table: RandomTable) -> None:
     (field,) = (each for each in table.fields if each.type == "long")
     many = tuple(range(2**40, 2**40 + by_theta.MOST_VALUES))
     expected: dict[Predicate, str] = {
-        Compare(field, Op.LT, -(2**63)): "serves only = and IN",
-        Compare(field, Op.NE, 1): "serves only = and IN",
-        In(field, (1, 2), negated=True): "serves only = and IN",
-        IsNull(field): "serves only = and IN",
+        Compare(field, Op.LT, -(2**63)): "supports only = and IN",
+        Compare(field, Op.NE, 1): "supports only = and IN",
+        In(field, (1, 2), negated=True): "supports only = and IN",
+        IsNull(field): "supports only = and IN",
         In(field, (*many, 7)): "",
         Compare(replace(field, type="int"), Op.EQ, 7): "",  # before it was promoted
     }

@@ -26,4 +26,6 @@ def check_ndv(
     proper = stated.isascii() and stated.isdigit() and len(stated) < 20
     yield Check.of(subject, "ndv is a number", proper, repr(stated))
     if proper:  # writers differ in whether they round or cut
-        yield Check.of(subject, "ndv as the sketch estimates", abs(int(stated) - found.value) <= 1, stated)
+        yield Check.of(
+            subject, "ndv matches the sketch's estimate", abs(int(stated) - found.value) <= 1, stated
+        )

@@ -58,7 +58,7 @@ def _stale(files: FileSet) -> str:
     if files.fresh:
         changes.append(f"{counted(files.fresh, 'file')} not described")
     if files.live.removed:
-        changes.append(f"{counted(files.live.removed, 'described file')} no longer there")
+        changes.append(f"{counted(files.live.removed, 'described file')} removed")
     return f"stale: {', '.join(changes)}; `rookery analyze` updates it"
 
 

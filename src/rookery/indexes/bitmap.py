@@ -56,7 +56,7 @@ class BitmapKind(IndexKind[BitmapIndex]):
             raise UsageError(
                 f"'{field.name}' has about {thousands(distinct.value)} distinct values, "
                 "too many for a bitmap index",
-                hint=f"a bitmap serves up to {MOST_VALUES:,}; add a bloom index instead",
+                hint=f"a bitmap supports up to {MOST_VALUES:,}; add a bloom index instead",
             )
 
     def weights(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:

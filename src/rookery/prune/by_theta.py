@@ -28,7 +28,7 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
         return everything, "the table was never analysed"
     equality_leaves = [leaf for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None]
     if not equality_leaves:
-        return everything, "serves only = and IN"
+        return everything, "supports only = and IN"
     lowest: list[int] = []
 
     def test(leaf: Leaf) -> NDArray[np.bool_]:

@@ -52,7 +52,7 @@ def spark_tokens(text: str) -> list[Token]:
     if _ODD_COMMENT.search(text):
         raise UsageError(
             "a comment ends here where it does not end for Spark, or the other way round",
-            hint="leave out comments that hold a carriage return, or a backslash at their end",
+            hint="remove comments that contain a carriage return, or end with a backslash",
         )
     dialect = Spark()
     tokens: list[Token] = []

@@ -25,7 +25,7 @@ class SortStatus:
     """
 
     order: str
-    column: str | None  # None: the order cannot be judged by bounds
+    column: str | None  # None: the order cannot be determined from bounds
     depth: float | None  # mean, over the files of which bounds are known
     depth_most: int | None
     files: int  # of which bounds are known

@@ -43,7 +43,7 @@ def open_engine(url: str, *, own: bool = True) -> Engine:
     except (ImportError, NoSuchModuleError) as error:
         raise UsageError(
             f"a {parsed.drivername} database cannot be opened: {one_line(str(error))}",
-            hint="install the driver that SQLAlchemy names, or leave --history out",
+            hint="install the driver that SQLAlchemy names, or omit --history",
         ) from error
     if sqlite and own:
         event.listen(engine, "connect", _write_ahead)
@@ -56,7 +56,7 @@ def _timeout(url: URL) -> float:
         return float(str(stated))
     except ValueError as error:
         raise UsageError(
-            "the timeout of the history database is not a number", hint="use ?timeout=30, or leave it out"
+            "the timeout of the history database is not a number", hint="use ?timeout=30, or omit it"
         ) from error
 
 

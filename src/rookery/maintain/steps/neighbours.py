@@ -109,7 +109,8 @@ class Neighbours:
             written = (*metadata.folders, default_location(other.location, other.table.properties))
             if any(map(listing.is_folder, written)):
                 hint = (
-                    "keep tables in folders of their own; --yes continues, and keeps the files that it names"
+                    "keep tables in folders of their own; --yes continues, and keeps the files that "
+                    "the other table references"
                 )
                 message = f"{other.name} has the same folder as {table.name}"
                 refusals.append(UsageError(message, hint=hint))
@@ -177,7 +178,7 @@ def not_asked(error: RookeryError) -> UsageError:
     """Return why nothing may be deleted without --yes, where the files that a table needs cannot be read."""
     return UsageError(
         f"another table of the catalog cannot be read: {error.message}",
-        hint="repair it and run again; --yes deletes what no readable table names",
+        hint="repair it and run again; --yes deletes what no readable table references",
     )
 
 
