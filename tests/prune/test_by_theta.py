@@ -76,7 +76,7 @@ def test_what_it_cannot_serve_keeps_every_file(table: RandomTable) -> None:
 def test_a_table_that_was_never_analysed(tmp_path: Path) -> None:
     table = random_table(tmp_path, ("long",), commits=1)
     may_match, note = by_theta.stage(table.view().pruning(Compare(table.fields[0], Op.EQ, 7)))
-    assert (may_match.all(), note) == (True, "the table was never analysed")
+    assert (may_match.all(), note) == (True, "the table was never analyzed")
 
 
 def test_columns_that_were_not_collected_keep_every_file(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def _resolution(pruning: Pruning, read: int, ms: float) -> StageReport:
     sizes, rows = int(files.files["size"].to_numpy().sum()), int(files.files["rows"].to_numpy().sum())
     state = files.state
     known = (
-        "never analysed" if state is None else f"{len(files) - files.fresh:,} of {len(files):,} files known"
+        "never analyzed" if state is None else f"{len(files) - files.fresh:,} of {len(files):,} files known"
     )
     note = "; ".join([f"snapshot {pruning.snapshot.id}, {known}", *files.notes])
     count = len(files)

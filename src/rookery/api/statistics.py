@@ -84,7 +84,7 @@ class StatsReport(Report):
     def freshness(self) -> str:
         """How old the statistics are, as text."""
         if self.statistics_snapshot_id is None:
-            return "never analysed"
+            return "never analyzed"
         if self.snapshots_behind == 0:
             return "current"
         if self.snapshots_behind is None:
@@ -169,7 +169,7 @@ class AnalyzeReport(Report):
     def sheets(self) -> Sequence[Sheet]:
         """A summary, and one line per column."""
         if self.snapshot_id is None:
-            return [Sheet(f"{self.table}: the table is empty, there is nothing to analyse")]
+            return [Sheet(f"{self.table}: the table is empty, there is nothing to analyze")]
         if self.dry_run:
             return [
                 Sheet(

@@ -1,4 +1,4 @@
-"""What blob types have in common that tell a number of distinct values."""
+"""What blob types with a number of distinct values have in common."""
 
 from __future__ import annotations
 

@@ -97,11 +97,11 @@ class BitmapKind(IndexKind[BitmapIndex]):
         return _blobs(index, BitmapIndex.merge(moved)) if moved else ()
 
     def prune(self, view: PruningView) -> tuple[NDArray[np.bool_], str]:
-        """Leave out files in which no row has the wanted values, and note the rows that do."""
+        """Skip files in which no row has the wanted values, and note the rows that do."""
         files, state = view.files, view.files.state
         keep = np.ones(len(files), bool)
         if state is None:
-            return keep, "the table was never analysed"
+            return keep, "the table was never analyzed"
         indexes = _built(files, view.predicate)
         if not indexes:
             wanted = {leaf.field.id for leaf in leaves_of(view.predicate)}

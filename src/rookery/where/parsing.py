@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 def parse_expression(text: str) -> exp.Expression:
     """Parse one boolean expression."""
     if not text.strip():
-        raise UsageError("the predicate is empty", hint="say, for instance, id = 5 AND day >= '2024-01-31'")
+        raise UsageError("the predicate is empty", hint="write, for instance, id = 5 AND day >= '2024-01-31'")
     try:
         parsed = with_depth(lambda: _parse(text))
     except SqlglotError as error:

@@ -271,7 +271,7 @@ def hint_for(key: str, known: Iterable[str]) -> str:
 def policy_from(values: Mapping[str, Any]) -> Policy:
     """Return the policy that *values* make, by key; others have their defaults.
 
-    Settings overridden by another are left out: files of queries where columns are not taken from them,
+    Settings overridden by another are omitted: files of queries where columns are not taken from them,
     and columns to sort by where nothing is sorted.
     """
     values = {setting.key: setting.of(DEFAULT) for setting in SETTINGS} | dict(values)

@@ -21,11 +21,11 @@ _BUSY = 30.0  # seconds that SQLite waits for another writer
 
 
 class DatabaseError(CatalogError):
-    """A database that history or leases are kept in cannot be opened, read or written."""
+    """A database that stores history or leases cannot be opened, read or written."""
 
 
 def history_url(given: str | None = None) -> str:
-    """Where history is kept: as given, else `$ROOKERY_HISTORY`, else SQLite in Rookery's home."""
+    """Where history is stored: as given, else `$ROOKERY_HISTORY`, else SQLite in Rookery's home."""
     return given or os.environ.get(HISTORY_VARIABLE) or f"sqlite:///{home() / 'history.db'}"
 
 

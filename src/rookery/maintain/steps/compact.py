@@ -144,7 +144,7 @@ def _sort_order(survey: Survey, wanted: Compaction) -> str | None:
 
 
 def run(look: TableView, planned: Plan) -> Ran:
-    """Rewrite; files left out are tried again in one commit, so that Java reports why.
+    """Rewrite; files that were not rewritten are tried again in one commit, so that Java reports why.
 
     With partial progress Iceberg's own commits may conflict, and it only logs failures.
     """

@@ -107,9 +107,9 @@ def _unknown_metadata(look: PlanInput) -> tuple[MetadataFile, ...]:
 
 
 def _unnamed(due: Retention, others: Sequence[MetadataFile], by_branches: set[int]) -> Retention:
-    """Leave out the snapshots that another metadata file names, which may be current in another catalog.
+    """Exclude the snapshots that another metadata file names, which may be current in another catalog.
 
-    Those that expire *by_branches* cannot be left out; whether their files are named is checked separately.
+    Those that expire *by_branches* cannot be excluded; whether their files are named is checked separately.
     """
     named = {snapshot for each in others for snapshot in each.snapshots} - by_branches
     return replace(due, snapshots=tuple(number for number in due.snapshots if number not in named))

@@ -126,7 +126,7 @@ class Neighbours:
     def shared(self, table: IcebergTable, files: Sequence[str]) -> Shared | None:
         """Return another table that names one of these files, or of which this cannot be read.
 
-        If a table has a damaged manifest, the rest still counts. One that cannot be loaded is left out.
+        If a table has a damaged manifest, the rest still counts. One that cannot be loaded is skipped.
         """
         identities = Identities()
         folders = {key for name in {_folder(file) for file in files} for key in identities.of(name)}
