@@ -77,7 +77,7 @@ class TestOne:
         outcome = made.analyse()
         assert outcome.skipped.keys() == set(FOREIGN)
         for why in outcome.skipped.values():
-            assert why.startswith(f"columns of type {made.kind} are not analysed")
+            assert why.startswith(f"columns of type {made.kind} are not analyzed")
             assert why.endswith("so nothing is registered for other engines") is not java_knows(made.kind)
         assert bool(made.registered) is outcome.committed is java_knows(made.kind)
         stats = {column.name: column for column in made.handle.stats().columns}
@@ -94,7 +94,7 @@ class TestOne:
                 0,
             )
             assert {found.unknown[key] for key in ("ndv", "min", "max")} == {
-                f"columns of type {made.kind} are not analysed"
+                f"columns of type {made.kind} are not analyzed"
             }
         assert metadata_text(made.lake) == before
 
@@ -155,7 +155,7 @@ class TestOne:
         assert run([*options, "read", "db.t", "n = 3", "--columns", "n,w", "--output", "json"]) == 0
         assert '"w3"' in capsys.readouterr().out
         assert run([*options, "stats", "db.t"]) == 0
-        assert f"not known: columns of type {made.kind} are not analysed" in capsys.readouterr().out
+        assert f"not known: columns of type {made.kind} are not analyzed" in capsys.readouterr().out
 
     def test_status(self, made: Made) -> None:
         made.analyse()

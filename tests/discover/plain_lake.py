@@ -19,7 +19,7 @@ from tests.collect.plain import NO_SPARK
 
 
 def add_table(lake: Lake, name: str, *files: pa.Table) -> None:
-    """Create a table of these files; it is not analysed."""
+    """Create a table of these files; it is not analyzed."""
     table = lake.catalog.create_table(f"db.{name}", files[0].schema)
     for rows in files:
         table.append(rows)

@@ -38,7 +38,7 @@ def test_never_analysed_and_empty(lake: Lake) -> None:
     report = lake.discover()
     assert report.columns == 0
     assert (report.foreign_keys, report.unique, report.same_values) == ((), (), ())
-    assert "never analysed" in reasons(lake)["db.never", None]
+    assert "never analyzed" in reasons(lake)["db.never", None]
     assert "no rows" in reasons(lake)["db.empty", None]
 
 
@@ -52,7 +52,7 @@ def test_stale(lake: Lake) -> None:
     analyse(lake, "t")
     assert lake.discover().unique == ()
     lake.load("db.t").overwrite(numbers(7))
-    assert "2 described files no longer there" in reasons(lake)["db.t", None]
+    assert "2 described files removed" in reasons(lake)["db.t", None]
 
 
 def test_a_column_that_is_not_described_in_all_files(lake: Lake) -> None:
@@ -62,7 +62,7 @@ def test_a_column_that_is_not_described_in_all_files(lake: Lake) -> None:
     analyse(lake, "t", columns=("id",))
     report = lake.discover()
     assert {each.columns for each in report.unique or ()} >= {("id",)}
-    assert "not analysed in all files" in reasons(lake)["db.t", "x"]
+    assert "not analyzed in all files" in reasons(lake)["db.t", "x"]
 
 
 def test_a_type_that_has_no_sketches(lake: Lake) -> None:

@@ -55,7 +55,7 @@ def is_close(report: EstimateReport, true: int, factor: float) -> bool:
 def test_no_predicate_is_exact_with_no_analysis(table: PlainTable) -> None:
     report = estimated(table)
     assert (report.rows.value, report.rows.kind) == (ROWS * FILES, Certainty.EXACT)
-    assert report.notes == ("the table was never analysed: only its metadata is used",)
+    assert report.notes == ("the table was never analyzed: only its metadata is used",)
 
 
 def test_bounds_are_added_up_over_files(table: PlainTable) -> None:

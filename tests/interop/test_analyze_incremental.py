@@ -87,7 +87,7 @@ def _expression(name: str, kind: str) -> str:
 
 @pytest.fixture
 def analyst(spark: SparkSession, lake: Lake, new_table: NewTable) -> Analyst:
-    """A table of two files, not analysed yet."""
+    """A table of two files, not analyzed yet."""
     found = Analyst(spark, lake, new_table(COLUMNS))
     found.append(0, 40)
     return found

@@ -74,7 +74,7 @@ def test_variant(spark: SparkSession, lake: Lake, columns: str) -> None:
         assert "statistics" in changed_keys(before, metadata_text(lake, name))
 
         foreign = {"v", "s.v", "l.element", "m.value"} if nested else {"v"}
-        assert report.skipped == dict.fromkeys(foreign, "columns of type variant are not analysed")
+        assert report.skipped == dict.fromkeys(foreign, "columns of type variant are not analyzed")
         exact = {"n": 119, "w": 5} | ({"s.x": 3, "m.key": 1} if nested else {})
         stats = {column.name: column for column in handle.stats().columns}
         assert {key: stats[key].ndv for key in exact} == exact
@@ -141,7 +141,7 @@ def test_what_spark_cannot_read(spark: SparkSession, lake: Lake, given: str, kin
         report = rookery.analyze(spark, name, lake=lake)
         after = metadata_text(lake, name)
         assert report.committed
-        assert report.skipped == dict.fromkeys(FOREIGN, f"columns of type {kind} are not analysed")
+        assert report.skipped == dict.fromkeys(FOREIGN, f"columns of type {kind} are not analyzed")
         assert changed_keys(before, after) <= COMMITTED
         (one,), (two,) = (
             json.loads(made.replace(f'"{given}"', f'"{kind}"'))["schemas"],

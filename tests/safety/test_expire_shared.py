@@ -88,7 +88,9 @@ def test_what_a_fork_needs_does_not_expire(
     left = {each.snapshot_id for each in place.lake.load(name).metadata.snapshots}
     assert before[0].snapshot_id in left
     if commits == 1 or forced or late:  # what it does not name goes
-        assert (report.outcome, "1 snapshot kept, named by" in report.why) == (Outcome.DONE, True), report
+        assert (report.outcome, "1 snapshot kept, referenced by" in report.why) == (Outcome.DONE, True), (
+            report
+        )
         assert len(left) < len(before)
     else:
         assert report.outcome is Outcome.FAILED
@@ -114,7 +116,7 @@ def test_a_file_of_snapshots_that_a_fork_has_let_go(place: Place, tmp_path: Path
         place.spark.sql(f"INSERT OVERWRITE {name} VALUES ({number})")
     report = place.maintain(name, EXPIRE, BRISK, forced=True)
     assert report.outcome is Outcome.FAILED, report
-    assert "which the catalog does not know, names it" in (report.error or "")
+    assert "which the catalog does not know, references it" in (report.error or "")
     assert sorted(other.load_table("db.t").scan().to_arrow()["id"].to_pylist()) == [1, 2, 7, 8]
 
 

@@ -128,8 +128,8 @@ def test_without_proof_they_are_left_and_that_is_said(site: Site) -> None:
     found = site.plan(UNSAID)
     assert isinstance(found, Idle)
     assert found.why == (
-        f"1 file under {site.real}/outside/data that {site.lake.table_name('db.t')} does not name left: "
-        "a table of another catalog may write there too; if none does, set orphans.outside"
+        f"1 file under {site.real}/outside/data kept, which {site.lake.table_name('db.t')} does not "
+        "reference: a table of another catalog may write there too; if none does, set orphans.outside"
     )
     assert site.remove(UNSAID) == set()
     assert site.remove(UNSAID, forced=True) == set()  # --yes is asked for by other refusals too

@@ -74,7 +74,7 @@ def test_data_of_two_tables_in_one_folder(place: Place) -> None:
     own = replace(POLICY, orphans=replace(POLICY.orphans, outside=True))
     report = place.maintain(names[0], policy=own, forced=True)
     assert (report.outcome, report.files) == (Outcome.DONE, 1), report
-    said = f"3 files under {place.real}/pool that {names[0]} does not name left: {names[1]} writes to"
+    said = f"3 files under {place.real}/pool kept, which {names[0]} does not reference: {names[1]} writes to"
     assert said in report.why
     assert not inside.exists()
     assert outside.exists()

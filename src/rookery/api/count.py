@@ -23,7 +23,7 @@ class CountReport(Report):
     count: int
 
     def sheets(self) -> Sequence[Sheet]:
-        """The number."""
+        """The number of rows."""
         return [Sheet(str(self.count))]
 
 

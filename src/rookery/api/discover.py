@@ -31,7 +31,7 @@ __all__ = ["DiscoverReport", "discover"]
 
 @dataclass(frozen=True, slots=True)
 class DiscoverReport(Report):
-    """What was found. A kind that was not looked for is None, one of which there is none is empty."""
+    """The findings. A kind that was not requested is None; one without findings is empty."""
 
     tables: tuple[str, ...]
     columns: int  # that were compared, column sets among them
@@ -43,7 +43,7 @@ class DiscoverReport(Report):
     not_compared: tuple[NotCompared, ...] = ()
 
     def sheets(self) -> Sequence[Sheet]:
-        """A sheet for each kind, and one for what was not compared."""
+        """A table for each kind, and one for what was not compared."""
         return sheets_of(self)
 
 
@@ -60,7 +60,9 @@ def discover(
     """
     wanted = {_kind(kind) for kind in kinds} or set(Kind)
     if not 0 <= min_confidence <= 1:
-        raise UsageError(f"{min_confidence:g} is not a confidence", hint="use a number from 0 to 1, as 0.99")
+        raise UsageError(
+            f"{min_confidence:g} is not a confidence", hint="use a number from 0 to 1, such as 0.99"
+        )
     names = dict.fromkeys(name for pattern in patterns or (ALL,) for name in lake.find(pattern))
     tables = []
     for name in names:

@@ -10,7 +10,7 @@ LEAST_CONFIDENCE = 0.99
 
 
 class Kind(StrEnum):
-    """What is looked for."""
+    """The kinds of findings."""
 
     FOREIGN_KEY = "foreign-key"
     UNIQUE = "unique"

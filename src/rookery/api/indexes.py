@@ -51,7 +51,7 @@ class IndexReport(Report):
     indexes: tuple[IndexView, ...]
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet, a line an index."""
+        """One line per index."""
         if not self.indexes:
             return [Sheet(f"{self.table} has no indexes", notes=("`rookery index add` declares one",))]
         rows = tuple(
@@ -77,7 +77,7 @@ class IndexKinds(Report):
     kinds: tuple[IndexKind, ...]
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet, a line a kind."""
+        """One line per kind."""
         rows = tuple(
             (kind.name, kind.summary, "–" if kind.fpp is None else f"{kind.fpp:g}") for kind in self.kinds
         )

@@ -59,7 +59,7 @@ class Lake:
         return self._catalog.client
 
     def clear_cache(self) -> None:
-        """Drop what is cached of states, segments and footers; the next call reads it again."""
+        """Clear the cache of states, segments and footers; the next call reads them again."""
         self.cache.clear()
 
     def table_name(self, text: str) -> TableName:
@@ -118,7 +118,7 @@ class Lake:
     def spark(
         self, *, master: str | None = None, conf: Mapping[str, str] | None = None, attach: bool = True
     ) -> SparkSession:
-        """Return a Spark session that knows this catalog under its name, attached unless that is declined."""
+        """Return a Spark session that has this catalog under its name, attached unless *attach* is off."""
         from rookery.spark import session  # pyspark is an extra, and slow to import
 
         return session(self.config, master=master, conf=conf, attach=attach)

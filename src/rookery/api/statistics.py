@@ -68,7 +68,7 @@ class ColumnStats:
 
 @dataclass(frozen=True, slots=True)
 class StatsReport(Report):
-    """What is known of a table."""
+    """The statistics of a table and its columns."""
 
     table: str
     snapshot_id: int | None
@@ -84,7 +84,7 @@ class StatsReport(Report):
     def freshness(self) -> str:
         """How old the statistics are, as text."""
         if self.statistics_snapshot_id is None:
-            return "never analysed"
+            return "never analyzed"
         if self.snapshots_behind == 0:
             return "current"
         if self.snapshots_behind is None:
@@ -92,7 +92,7 @@ class StatsReport(Report):
         return f"{counted(self.snapshots_behind, 'snapshot')} behind"
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet, a line a column."""
+        """One line per column."""
         where = f" where {self.partition}" if self.partition else ""
         deletes = f" ({self.files_with_deletes:,} with deleted rows)" if self.files_with_deletes else ""
         size = f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}"
@@ -167,9 +167,9 @@ class AnalyzeReport(Report):
     columns: tuple[ColumnStats, ...]
 
     def sheets(self) -> Sequence[Sheet]:
-        """A summary, and a line a column."""
+        """A summary, and one line per column."""
         if self.snapshot_id is None:
-            return [Sheet(f"{self.table}: the table is empty, there is nothing to analyse")]
+            return [Sheet(f"{self.table}: the table is empty, there is nothing to analyze")]
         if self.dry_run:
             return [
                 Sheet(
@@ -293,11 +293,11 @@ def analyze(
     """Bring a table's statistics up to date, reading only the files that are new.
 
     Distinct values are counted for all columns, or for *columns*, without *exclude*, and for each group of
-    columns in *together*. *histogram* and *top_k* name columns whose quantiles and most frequent values are
-    kept, from at most *sample* row groups per file, or from all rows if that is 0 or was never given. All of
-    these are declared for the table: later calls keep them current, for any current snapshot,
-    until they are dropped by *drop_together*, *drop_histogram* or *drop_top_k*.
-    Where *spark* is a function that returns a session, it is called when there is something to do.
+    columns in *together*. *histogram* and *top_k* name columns whose quantiles and frequent values are
+    collected, from at most *sample* row groups per file, or from all rows if that is 0 or was never given.
+    All of these are declared for the table: later calls keep them current, for any current snapshot, until
+    they are dropped by *drop_together*, *drop_histogram* or *drop_top_k*.
+    If *spark* is a function that returns a session, it is called only if there is work to do.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
     from rookery.collect.choose import Choice, choose

@@ -21,7 +21,7 @@ def discover(
         list[Kind] | None, typer.Option(help="What to look for; may be repeated. All by default.")
     ] = None,
     min_confidence: Annotated[
-        float, typer.Option(help="The least confidence of what is shown, from 0 to 1.")
+        float, typer.Option(help="Show only results with at least this confidence, from 0 to 1.")
     ] = LEAST_CONFIDENCE,
 ) -> None:
     """Find foreign keys, unique keys, dependencies, and columns with the same values.

@@ -14,10 +14,13 @@ def doctor(
     context: typer.Context,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="python, java, spark, jars, catalog, read, write or others; may be repeated."),
+        typer.Option(
+            help="Run only this check: python, java, spark, jars, catalog, read, write or others; "
+            "may be repeated."
+        ),
     ] = None,
 ) -> None:
-    """Check Python, Java, Spark, jars, every catalog and access to its tables, and show what to do."""
+    """Check Python, Java, Spark, jars, catalogs and access to their tables, and show how to fix problems."""
     from rookery.api.doctor import doctor as examine  # brings PyIceberg, which other commands do without
 
     settings = settings_of(context)

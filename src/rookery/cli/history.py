@@ -31,7 +31,7 @@ def history(
 ) -> None:
     """Show the runs of `maintain` and `watch`, newest first.
 
-    Each with its cause, steps, numbers before and after, duration, bytes and errors.
+    Each run is shown with its cause, steps, numbers before and after, duration, bytes and errors.
     """
     from rookery.api.history import history as runs_of  # brings SQLAlchemy
 

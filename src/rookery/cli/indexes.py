@@ -14,10 +14,10 @@ from rookery.cli.settings import settings_of
 if TYPE_CHECKING:
     from rookery.api.indexes import IndexKind
 
-app = typer.Typer(no_args_is_help=True, help="Declare indexes that let files be skipped.")
+app = typer.Typer(no_args_is_help=True, help="Add, list and drop indexes.")
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="A kind of index, such as bloom.")]
-Column = Annotated[str, typer.Argument(metavar="COLUMN", help="A column; one in a struct as a.b.")]
+Column = Annotated[str, typer.Argument(metavar="COLUMN", help="A column; a field of a struct as a.b.")]
 
 
 class KindsCommand(TyperCommand):
@@ -42,10 +42,10 @@ def add(
     kind: Kind,
     column: Column,
     fpp: Annotated[
-        float | None, typer.Option(help="The false-positive rate for each file, of kinds that have one.")
+        float | None, typer.Option(help="The false-positive rate per file, for kinds that have one.")
     ] = None,
 ) -> None:
-    """Declare an index on a column. The next `analyze` builds it, and each one after keeps it current."""
+    """Declare an index on a column. The next `analyze` builds it, and later ones keep it current."""
     from rookery.api.table import table as handle  # brings PyIceberg
 
     settings = settings_of(context)

@@ -23,7 +23,7 @@ def maintain(
         bool,
         typer.Option("--dry-run", help="Show what would be done, and why; starts no Spark."),
     ] = False,
-    only: Annotated[list[str] | None, typer.Option(help="Only this step; may be repeated.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Run only this step; may be repeated.")] = None,
     yes: Annotated[
         bool,
         typer.Option(
@@ -34,7 +34,7 @@ def maintain(
     ] = False,
     trash: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Move orphan files there, under their paths; else by policy."),
+        typer.Option(metavar="DIR", help="Move orphan files to this folder; by default as the policy sets."),
     ] = None,
     policy: PolicyFile = None,
     history: HistoryUrl = None,
@@ -45,8 +45,8 @@ def maintain(
     """Maintain tables by their policies, with Iceberg's own procedures, and verify each step.
 
     The steps, in their order: expire snapshots, remove orphan files, rewrite data files, rewrite deletes,
-    rewrite manifests, refresh statistics, clean up. A step that fails stops those that depend on it, and no
-    other table; the exit code is then 1. A run that was interrupted is finished by the next.
+    rewrite manifests, refresh statistics, clean up. If a step fails, the steps that depend on it are skipped,
+    other tables are still maintained, and the exit code is 1. The next run completes an interrupted one.
     """
     from rookery.api.maintain import maintain as run  # brings PyIceberg
 

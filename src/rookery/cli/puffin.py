@@ -27,8 +27,9 @@ Table = Annotated[
 def inspect(context: typer.Context, file: File, table: Table = None) -> None:
     """Show a file: its footer, its blobs, and the content of blobs of known types.
 
-    Of a theta or HLL sketch, the number of distinct values with its bounds at two standard deviations; of a
-    deletion vector, how many rows of which data file it deletes. Exits with 1 if a blob cannot be decoded.
+    For a theta or HLL sketch: the number of distinct values, with bounds at two standard deviations. For a
+    deletion vector: how many rows of which data file it deletes. The exit code is 1 if a blob cannot be
+    decoded.
     """
     settings = settings_of(context)
     show(puffin_files.inspect(file, settings.properties_for(table, file)), settings)
@@ -39,7 +40,9 @@ def cat(
     context: typer.Context,
     file: File,
     blob: Annotated[int, typer.Option(help="Number of the blob, from 0.")],
-    stored: Annotated[bool, typer.Option("--stored", help="As it is stored, not decompressed.")] = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Write it as stored, without decompression.")
+    ] = False,
     table: Table = None,
 ) -> None:
     """Write the payload of one blob to standard output, byte for byte."""
@@ -53,7 +56,7 @@ def cat(
 
 @app.command()
 def verify(context: typer.Context, file: File, table: Table = None) -> None:
-    """Check all rules of the specification on a file, a line each; exit with 1 on a finding."""
+    """Check a file against the rules of the specification, one line each; exit with 1 on a finding."""
     settings = settings_of(context)
     show(puffin_files.verify(file, settings.properties_for(table, file)), settings)
 
@@ -64,23 +67,25 @@ def copy(
     source: Annotated[str, typer.Argument(metavar="IN", help="A path or a URL.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A path or a URL.")],
     blob: Annotated[
-        list[int] | None, typer.Option(help="Only blobs of this number; may be repeated.")
+        list[int] | None, typer.Option(help="Copy only the blob with this number; may be repeated.")
     ] = None,
     type_: Annotated[
-        list[str] | None, typer.Option("--type", help="Only blobs of this type; may be repeated.")
+        list[str] | None, typer.Option("--type", help="Copy only blobs of this type; may be repeated.")
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="No blobs of this type; may be repeated.")] = None,
-    codec: Annotated[str, typer.Option(help=f"{', '.join(puffin_files.CODECS)}.")] = puffin_files.CODECS[0],
+    drop: Annotated[list[str] | None, typer.Option(help="Drop blobs of this type; may be repeated.")] = None,
+    codec: Annotated[
+        str, typer.Option(help=f"Codec of the blobs: {', '.join(puffin_files.CODECS)}.")
+    ] = puffin_files.CODECS[0],
     compress_footer: Annotated[
-        bool, typer.Option("--compress-footer", help="Write the footer as LZ4.")
+        bool, typer.Option("--compress-footer", help="Compress the footer with LZ4.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
     table: Table = None,
 ) -> None:
     """Copy a file, selecting, dropping or recompressing blobs.
 
     Blobs that need no change are copied byte for byte, of any type; deletion vectors are never
-    compressed. OUT appears whole or not at all.
+    compressed. OUT is written completely or not at all.
     """
     settings = settings_of(context)
     if codec not in puffin_files.CODECS:

@@ -11,7 +11,7 @@ from rookery.cli.settings import settings_of, split_names
 from rookery.model import UsageError
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
-Snapshot = Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")]
+Snapshot = Annotated[int | None, typer.Option(help="Use this snapshot instead of the newest.")]
 Zone = Annotated[str, typer.Option(help="The time zone of local times in the predicate.")]
 
 
@@ -21,11 +21,11 @@ def explain(
     where: Annotated[str, typer.Argument(metavar="WHERE", help="A predicate, as after WHERE in Spark SQL.")],
     snapshot: Snapshot = None,
     inside: Annotated[
-        int, typer.Option(help="Look into the row groups and pages of at most this many remaining files.")
+        int, typer.Option(help="Examine the row groups and pages of at most this many remaining files.")
     ] = 64,
     time_zone: Zone = "UTC",
 ) -> None:
-    """Show which files, row groups and pages a predicate leaves to be read, stage by stage, and why.
+    """Show which files, row groups and pages must be read for a predicate, stage by stage, and why.
 
     Reads metadata and indexes only, and starts no Spark.
     """
@@ -49,7 +49,7 @@ def read(
     snapshot: Snapshot = None,
     time_zone: Zone = "UTC",
 ) -> None:
-    """Print the rows that match, all deletes applied, reading only the pages that may have some.
+    """Print the matching rows, with all deletes applied, reading only pages that may contain some.
 
     With `--output arrow` or `parquet` the rows go to standard output in that format. Starts no Spark.
     """
@@ -92,7 +92,7 @@ def estimate(
     ] = None,
     sql: Annotated[
         str | None,
-        typer.Option(help="Show Spark's estimates for the plan of this query, alone and attached."),
+        typer.Option(help="Show Spark's estimates for the plan of this query, without Rookery and attached."),
     ] = None,
     actual: Annotated[
         bool, typer.Option("--actual", help="Run the query of --sql, and count its rows.")
@@ -102,14 +102,14 @@ def estimate(
 ) -> None:
     """Estimate how many rows match, from statistics, indexes and metadata alone.
 
-    Shows bounds, and by what each condition of the predicate was estimated. Reads no data files, and starts
-    no Spark. With --sql, shows what Spark estimates for each node of a query's plan, without Rookery and with
-    it attached.
+    Shows bounds, and the source of the estimate of each condition. Reads no data files, and starts no Spark.
+    With --sql, starts Spark and shows what it estimates for each node of a query's plan, without Rookery and
+    with it attached.
     """
     settings = settings_of(context)
     if sql is not None:
         if table is not None or group_by is not None or snapshot is not None or time_zone != "UTC":
-            raise UsageError("--sql takes a whole query", hint="leave out the table and the other options")
+            raise UsageError("--sql takes a whole query", hint="omit the table and the other options")
         from rookery.api.plan_estimates import plan_estimates
 
         show(plan_estimates(sql, settings.lake(), actual=actual), settings)

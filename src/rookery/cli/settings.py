@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 PolicyFile = Annotated[
     str | None,
     typer.Option(
-        "--policy", metavar="FILE", help="The policy file; else $ROOKERY_POLICY, or rookery.yaml here."
+        "--policy",
+        metavar="FILE",
+        help="The policy file; by default $ROOKERY_POLICY, or rookery.yaml in the working directory.",
     ),
 ]
 

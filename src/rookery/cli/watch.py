@@ -30,9 +30,9 @@ def watch(
             metavar="[PATTERN]…", help="Tables by name, or patterns such as 'db.*'; all by default."
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Evaluate each table once, and exit.")] = False,
-    every: Annotated[str, typer.Option(metavar="TIME", help="How often to look: 90s, 5m, 1h.")] = "5m",
-    jobs: Annotated[int, typer.Option(help="Number of tables to work on at once.")] = 2,
+    once: Annotated[bool, typer.Option("--once", help="Check each table once, and exit.")] = False,
+    every: Annotated[str, typer.Option(metavar="TIME", help="Interval between checks: 90s, 5m, 1h.")] = "5m",
+    jobs: Annotated[int, typer.Option(help="Number of tables to maintain at once.")] = 2,
     policy: PolicyFile = None,
     history: HistoryUrl = None,
     metrics: Annotated[
@@ -48,7 +48,7 @@ def watch(
         ),
     ] = None,
     log_format: Annotated[
-        str, typer.Option("--log-format", metavar="text|json", help="How to write the log.")
+        str, typer.Option("--log-format", metavar="text|json", help="Format of the log.")
     ] = "text",
     catalog_timeout: CatalogTimeout = "60s",
     master: Master = None,
@@ -56,8 +56,8 @@ def watch(
 ) -> None:
     """Keep tables within their policies, until stopped by SIGTERM or Ctrl-C.
 
-    Tables that are below their policy, or due by their schedule, are maintained: several at once, each by
-    one run at a time for any number of watchers. With --once, each table is evaluated once, for cron,
+    Tables that are below their policy, or due by their schedule, are maintained: several at once, but each
+    table by one run at a time, also with several watchers. With --once, each table is checked once, for cron,
     Airflow or Dagster; the exit code is 1 if a table failed or stays below its policy.
     """
     from rookery.api.durations import parse_duration
@@ -69,7 +69,7 @@ def watch(
         raise UsageError(f"there is no log format '{log_format}'", hint="use text or json")
     interval, wait = parse_duration(every).total_seconds(), seconds_of(catalog_timeout)
     if interval <= 0 or jobs < 1:
-        raise UsageError("--every and --jobs must be above zero", hint="leave them out")
+        raise UsageError("--every and --jobs must be above zero", hint="omit them for the defaults")
     address = parse_address(metrics) if metrics is not None else None
     with logging_to(None, LogFormat(log_format)):
         report = keep(

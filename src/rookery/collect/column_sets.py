@@ -44,7 +44,7 @@ def column_set_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
 def column_set_fields(id_sets: Iterable[Sequence[int]], fields: Sequence[Field]) -> list[Field]:
     """Return column sets by the ids of their members, with current types, each once.
 
-    One of which a member does not exist, or can no longer be counted, is left out.
+    One of which a member does not exist, or can no longer be counted, is skipped.
     """
     by_id = {field.id: field for field in fields}
     sets: dict[Field, None] = {}

@@ -26,7 +26,7 @@ class Dependency:
 def dependencies(columns: Iterable[ColumnFacts], least: float) -> list[Dependency]:
     """Return the dependencies of at least that confidence.
 
-    Nearly unique columns are left out: they determine all others.
+    Nearly unique columns are skipped: they determine all others.
     """
     by_table: dict[str, list[ColumnFacts]] = {}
     for column in columns:

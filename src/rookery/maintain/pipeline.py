@@ -214,7 +214,7 @@ class _Run:
 def _finished_before(step: Step, why: str, attempts: int, first: TableView, now: TableView) -> StepReport:
     """The report where an attempt met a conflict, and the next finds nothing left to do."""
     before, after = _measured(step, first), _measured(step, now)
-    reason = f"{why}; an earlier attempt, or another, has completed it"
+    reason = f"{why}; an earlier attempt or another process has completed it"
     return StepReport(step.name, Outcome.DONE, reason, before=before, after=after, attempts=attempts)
 
 

@@ -88,7 +88,7 @@ def _read(
 
 
 def _ordered(ranges: Rows | None, rows: int) -> NDArray[np.int64]:
-    """Ranges as an array of two columns, the empty ones left out."""
+    """Ranges as an array of two columns, without the empty ones."""
     if ranges is None:
         return np.array([(0, rows)] if rows else [], np.int64).reshape(-1, 2)
     wanted: NDArray[np.int64] = np.array(ranges, np.int64).reshape(-1, 2)

@@ -72,7 +72,7 @@ class Writer:
         default = codecs.NONE if blob.type == DELETION_VECTOR_V1 else self._codec
         codec = blob.codec or default
         if blob.type == DELETION_VECTOR_V1 and codec != codecs.NONE:
-            raise UsageError("a deletion vector is never compressed", hint="leave its codec out")
+            raise UsageError("a deletion vector is never compressed", hint="omit its codec")
         stored = codecs.compress(codec, blob.payload, self._place())
         return self.add_stored(
             BlobMetadata(

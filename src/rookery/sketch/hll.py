@@ -33,7 +33,7 @@ class HllSketch:
 
     @property
     def mode(self) -> Mode:
-        """How values are kept."""
+        """How values are stored."""
         return read_preamble(self.encode(), IN_MEMORY).mode
 
     @property

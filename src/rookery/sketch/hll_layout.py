@@ -45,7 +45,7 @@ _NEARLY = 1e-9
 
 
 class Mode(IntEnum):
-    """How values are kept: few as coupons, in a list or a set, and many as registers."""
+    """How values are stored: few as coupons, in a list or a set, and many as registers."""
 
     LIST = 0
     SET = 1
@@ -90,7 +90,7 @@ class Preamble(NamedTuple):
 
     @property
     def mode(self) -> Mode:
-        """How values are kept."""
+        """How values are stored."""
         return Mode(self.mode_byte & 3)
 
     @property

@@ -175,7 +175,7 @@ def test_z_order_and_odd_names(spark: SparkSession, lake: Lake, new_table: NewTa
 def test_an_order_that_is_not_there_is_said(lake: Lake, spark: SparkSession, new_table: NewTable) -> None:
     table = new_table(COLUMNS)
     append(spark, table, 0, 10)
-    with pytest.raises(UsageError, match="no order to sort by"):
+    with pytest.raises(UsageError, match="has no sort order"):
         compact.plan(look_of(lake, table, of(strategy=Strategy.SORT)))
     with pytest.raises(UsageError, match="z-order needs columns"):
         compact.plan(look_of(lake, table, of(strategy=Strategy.Z_ORDER)))

@@ -242,7 +242,7 @@ class TestCompact:
         """Five files that have the same bounds: no sorting mends that, so it is by their sizes."""
         by_id = self.of(strategy=Strategy.SORT, columns=("id",))
         assert planned(compact.plan(known(lake, by_id))).details["order"] == "id ASC NULLS FIRST"
-        with pytest.raises(UsageError, match="no order to sort by"):
+        with pytest.raises(UsageError, match="has no sort order"):
             compact.plan(known(lake, self.of(strategy=Strategy.SORT)))
         with pytest.raises(UsageError, match="z-order needs columns"):
             compact.plan(known(lake, self.of(strategy=Strategy.Z_ORDER)))

@@ -37,7 +37,7 @@ def trino_sees(survey: Survey, line: Ancestry) -> dict[int, int]:
     """Return the columns whose distinct values Trino finds, and the snapshot that each was counted at.
 
     Trino takes the statistics file of the nearest ancestor that has one, and no other: columns that this
-    file leaves out have no statistics in Trino.
+    file lacks have no statistics in Trino.
     """
     return _nearest(survey, line.snapshots)
 

@@ -72,13 +72,18 @@ def _visibility(engine_visibility: tuple[EngineVisibility, ...]) -> Part:
         "visibility",
         sum(shares) / len(shares) if shares else 1.0,
         0.1,
-        f"columns seen: {columns_found or 'none needed'}",
+        f"columns visible: {columns_found or 'none needed'}",
     )
 
 
 def _files(layout: Layout) -> Part:
     value = 1 - layout.crowded_files / layout.files if layout.files else 1.0
-    return Part("files", value, 0.25, f"{layout.crowded_files:,} of {layout.files:,} files small and many")
+    return Part(
+        "files",
+        value,
+        0.25,
+        f"{layout.crowded_files:,} of {layout.files:,} files small, in partitions with many small files",
+    )
 
 
 def _deletes(layout: Layout, policy: Policy) -> Part:

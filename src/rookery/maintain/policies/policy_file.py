@@ -190,7 +190,7 @@ class _Reader:
         for key, value in node.value:
             name = self.scalar(key, f"a key of {what}")
             if key.tag == f"{_TAG}merge":
-                self.fail(key, "'<<' is not read here", "set it in `defaults`, or in a rule for more tables")
+                self.fail(key, "'<<' is not supported", "set it in `defaults`, or in a rule for more tables")
             if name in entries:
                 first = _line(entries[name][0])
                 self.fail(key, f"'{shown(name)}' is repeated, first on line {first}", "keep one")

@@ -101,7 +101,7 @@ _STRATEGIES = {Strategy.BIN_PACK: "binpack", Strategy.SORT: "sort", Strategy.Z_O
 def _why(choice: FilesToCompact, depth: float | None, left: int) -> str:
     count = len(choice.files)
     if choice.everything:
-        why = f"files overlap {depth:.1f} deep in their order"
+        why = f"{depth:.1f} files overlap in the sort order"
     else:
         misfits = count - choice.too_many_deletes
         parts = [f"{counted(misfits, 'file')} too small or too large"] if misfits else []
@@ -137,14 +137,14 @@ def _sort_order(survey: Survey, wanted: Compaction) -> str | None:
         return f"zorder({', '.join(names)})"
     if not names and not survey.table.sort_order:
         raise UsageError(
-            f"{survey.table.name} has no order to sort by",
+            f"{survey.table.name} has no sort order",
             hint="list columns under compaction.columns, or ALTER TABLE … WRITE ORDERED BY",
         )
     return ", ".join(f"{name} ASC NULLS FIRST" for name in names) or None
 
 
 def run(look: TableView, planned: Plan) -> Ran:
-    """Rewrite; files left out are tried again in one commit, so that Java reports why.
+    """Rewrite; files that were not rewritten are tried again in one commit, so that Java reports why.
 
     With partial progress Iceberg's own commits may conflict, and it only logs failures.
     """

@@ -99,7 +99,7 @@ def deletable(
 
 def _left(table: IcebergTable, listing: Listing, wanted: NDArray[np.bool_], why: str) -> Deletable:
     files = f"{counted(int(wanted.sum()), 'file')} under {shown(listing.location)}"
-    return Deletable(notes=(f"{files} that {table.name} does not name left: {why}",))
+    return Deletable(notes=(f"{files} kept, which {table.name} does not reference: {why}",))
 
 
 def _note(count: int) -> str:
@@ -112,7 +112,7 @@ def _written_since(listing: Listing, moment: float) -> NDArray[np.bool_]:
 
 def _neighbours(look: PlanInput, listing: Listing) -> Claims:
     """Read what other tables of the catalog claim; if that fails, nothing is deleted without --yes."""
-    hint = "check that the catalog can be reached; --yes deletes what no metadata in the folder itself names"
+    hint = "check that the catalog can be reached; --yes deletes what no metadata in the folder references"
     if look.neighbours is None:
         return Claims(refusal=UsageError("the catalog's other tables are not known", hint=hint))
     try:
@@ -126,9 +126,9 @@ def _check_accounted(table: IcebergTable, unaccounted: Sequence[str]) -> None:
     """Refuse where files that the table names are neither listed nor proved to be elsewhere."""
     if unaccounted:
         raise UsageError(
-            f"{counted(len(unaccounted), 'file')} that {table.name} names cannot be found, "
+            f"{counted(len(unaccounted), 'file')} that {table.name} references cannot be found, "
             f"{shown(unaccounted[0])} among them: a file in its folder may be the same under another name",
-            hint="is a link or a mount missing here? Nothing is deleted until all that it names is found",
+            hint="is a link or a mount missing here? Nothing is deleted until all referenced files are found",
         )
 
 

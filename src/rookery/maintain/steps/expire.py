@@ -107,9 +107,9 @@ def _unknown_metadata(look: PlanInput) -> tuple[MetadataFile, ...]:
 
 
 def _unnamed(due: Retention, others: Sequence[MetadataFile], by_branches: set[int]) -> Retention:
-    """Leave out the snapshots that another metadata file names, which may be current in another catalog.
+    """Exclude the snapshots that another metadata file names, which may be current in another catalog.
 
-    Those that expire *by_branches* cannot be left out; whether their files are named is checked separately.
+    Those that expire *by_branches* cannot be excluded; whether their files are named is checked separately.
     """
     named = {snapshot for each in others for snapshot in each.snapshots} - by_branches
     return replace(due, snapshots=tuple(number for number in due.snapshots if number not in named))
@@ -118,7 +118,8 @@ def _unnamed(due: Retention, others: Sequence[MetadataFile], by_branches: set[in
 def _kept(due: Retention, to_expire: Retention, others: Sequence[MetadataFile]) -> str:
     kept = set(due.snapshots) - set(to_expire.snapshots)
     naming = next(each for each in others if kept.intersection(each.snapshots))
-    return f"{counted(len(kept), 'snapshot')} kept, named by {shown(naming.location)}, unknown to the catalog"
+    where = shown(naming.location)
+    return f"{counted(len(kept), 'snapshot')} kept, referenced by {where}, unknown to the catalog"
 
 
 def _check_not_named(look: PlanInput, others: Sequence[MetadataFile], to_delete: Sequence[str]) -> None:
@@ -131,7 +132,7 @@ def _check_not_named(look: PlanInput, others: Sequence[MetadataFile], to_delete:
         if name is not None:
             raise UsageError(
                 f"{shown(name)} would be deleted with snapshots of {table.name}, and {shown(each.location)}, "
-                "which the catalog does not know, names it",
+                "which the catalog does not know, references it",
                 hint="delete that metadata file if no catalog has it",
             )
         if damaged and not look.forced:

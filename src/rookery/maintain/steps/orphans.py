@@ -40,7 +40,7 @@ def folders(of: Table, policy: Policy) -> Sequence[str]:
 
 
 def plan(look: PlanInput) -> Plan | Idle:
-    """List the folders, and leave out all files that are needed or too young."""
+    """List the folders, and exclude all files that are needed or too young."""
     age, table = look.policy.orphans.older_than, look.table
     trash = trash_of(look)
     expired = trash.expired(look.survey.store, look.now) if trash is not None else []
@@ -179,7 +179,7 @@ def _orphans_by_iceberg(look: TableView, planned: Plan, folder: str, files: Sequ
             "remove_orphan_files",
             older_than=Moment(planned.details["older_than"]),
             file_list_view=view,
-            location=folder,  # other paths are left out of its answer
+            location=folder,  # other paths are not in its result
             prefix_mismatch_mode="IGNORE",
             dry_run=True,
         )

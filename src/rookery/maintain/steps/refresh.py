@@ -145,7 +145,7 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """Check that the statistics of the analysed snapshot are registered, with Rookery's numbers."""
+    """Check that the statistics of the analyzed snapshot are registered, with Rookery's numbers."""
     table = after.survey.table
     snapshot = table.snapshots.get(planned.details["snapshot"])
     if snapshot is None:

@@ -204,7 +204,7 @@ def _understood(predicate: Predicate) -> Predicate:
 
 
 def _skipped(files: FileSet, keep: NDArray[np.bool_]) -> dict[str, Any]:
-    """Name the files that are left out: those all of whose entries are, should one be listed twice."""
+    """Name the files that are skipped: those all of whose entries are, should one be listed twice."""
     if keep.all():
         return {}
     paths = files.files["path"]
@@ -238,7 +238,7 @@ def _digest(value: object) -> str:
 
 
 def _stages(pruning: Pruning) -> str:
-    """Name the stages that left out files, and how many."""
+    """Name the stages that skipped files, and how many."""
     return ", ".join(
         f"{stage.name} {stage.files_in - stage.files_out:,}"
         for stage in pruning.stages

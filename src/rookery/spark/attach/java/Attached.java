@@ -31,7 +31,7 @@ class Attached {
     this.timeout = ((Number) settings.get("timeout_ms")).longValue();
   }
 
-  /** The files that an answer leaves out: listed, or by their numbers. */
+  /** The files that an answer skips: listed, or by their numbers. */
   Skipped skipped(Map answer, Map request) throws Exception {
     if (!answer.containsKey("numbering")) {
       return new Skipped(new HashSet(list(answer, "skipped")), Collections.EMPTY_MAP, new byte[0]);
@@ -132,7 +132,7 @@ class Attached {
   }
 }
 
-/** Paths that are left out; of those with numbers, the ones whose bits are set. */
+/** Paths that are skipped; of those with numbers, the ones whose bits are set. */
 class Skipped {
   final Set listed;
   final Map numbers;
