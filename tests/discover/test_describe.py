@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rookery.api.discover import Kind, discovered
+from rookery.api.discover import DiscoverKind, discovered
 from rookery.api.lake import Lake
 from rookery.discover import describe_table
 from rookery.model import UsageError
@@ -96,8 +96,8 @@ def test_deleted_rows(tmp_path: Path) -> None:
     facts = describe_table(writer.open(), store)
     (column,) = facts.columns
     assert (column.deletes, column.rows_exact, column.distinct, column.rows_high) == (True, False, 19, 20)
-    assert discovered([facts], {Kind.UNIQUE}, 0.99).unique == ()
-    (key,) = discovered([facts], {Kind.UNIQUE}, 0.9).unique or ()
+    assert discovered([facts], {DiscoverKind.UNIQUE}, 0.99).unique == ()
+    (key,) = discovered([facts], {DiscoverKind.UNIQUE}, 0.9).unique or ()
     assert (key.deletes, key.confidence) == (True, 0.95)
 
 

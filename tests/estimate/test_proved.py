@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.transforms import IdentityTransform
 
-from rookery.estimate.rows import select
+from rookery.estimate.selection import select
 from rookery.model import Certainty
 from rookery.prune.cascade import prune
 from tests.estimate.analysed import analyse

@@ -23,7 +23,7 @@ from rookery.model.type_names import SKETCHED
 from tests.interop.analysis import read_statistics, statistics_path
 from tests.interop.unreadable import ROWS, Maker, made
 from tests.lakehouse import tables
-from tests.maintain.tending import BRISK, by_step, subject_of
+from tests.maintain.tending import BRISK, by_step, maintained_of
 
 UNREAD = {"t", "s.t", "l.element", "m.key", "m.value"}
 ALL = UNREAD | {"n", "s.x", "w"}
@@ -143,7 +143,7 @@ def test_maintenance_leaves_out_what_spark_cannot_rewrite(spark: SparkSession, l
         for number in range(6):
             path = table.write("parquet", ROWS * number)
             table.delete_position(path, 0)
-        done = by_step(maintain_table(subject_of(lake, table.name, spark, BRISK)))
+        done = by_step(maintain_table(maintained_of(lake, table.name, spark, BRISK)))
         assert {name: step.error for name, step in done.items() if step.error} == {}
         for name in NAMES[2:5]:
             assert done[name].outcome is Outcome.NOT_NEEDED

@@ -10,8 +10,8 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from rookery.cli.console import say_error, talk
+from rookery.cli.options import Conf, Master, options_of, split_names
 from rookery.cli.render import show
-from rookery.cli.settings import Conf, Master, settings_of, split_names
 from rookery.model import UsageError
 
 Names = Annotated[
@@ -62,9 +62,9 @@ def analyze(
     """
     from rookery.api.analyze_tables import analyze_tables  # brings PyIceberg
 
-    settings = settings_of(context)
+    options = options_of(context)
     report = analyze_tables(
-        settings.lake(),
+        options.lake(),
         tables,
         master=master,
         conf=pairs(conf or []),
@@ -84,7 +84,7 @@ def analyze(
         dry_run=dry_run,
     )
     alone = len(report.tables) == 1 and not report.failed
-    show(report.tables[0] if alone else report, settings)
+    show(report.tables[0] if alone else report, options)
 
 
 def stats(
@@ -102,8 +102,8 @@ def stats(
     """
     from rookery.api.table import table as handle  # brings PyIceberg
 
-    settings = settings_of(context)
-    show(handle(table, settings.lake()).stats(partition=partition, snapshot=snapshot), settings)
+    options = options_of(context)
+    show(handle(table, options.lake()).stats(partition=partition, snapshot=snapshot), options)
 
 
 def pairs(words: list[str]) -> dict[str, str]:

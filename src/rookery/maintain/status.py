@@ -16,7 +16,7 @@ from rookery.maintain.facts.engine_visibility import (
 )
 from rookery.maintain.facts.layout import Layout, layout
 from rookery.maintain.facts.score import Score, score
-from rookery.maintain.facts.sidecar_files import SidecarFiles, beside
+from rookery.maintain.facts.sidecar_files import SidecarFiles, count_sidecar_files
 from rookery.maintain.facts.staleness import Freshness, Staleness, StatsComparison
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.expire import expirable
@@ -89,7 +89,7 @@ def table_status(
     table_layout = layout(surveyed, policy)
     by_engine = engine_visibility(surveyed, compared.line)
     old = expirable(look)
-    sidecar = beside(surveyed)
+    sidecar = count_sidecar_files(surveyed)
     return TableStatus(
         str(table.name),
         table.format_version,

@@ -19,8 +19,8 @@ from rookery.model.cache import Cache
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set
 from rookery.read.file import FileRead, ReadCosts, Request, read_file
-from rookery.read.rows import make_request
 from rookery.read.survivors import survivors
+from rookery.read.table_reader import make_request
 from rookery.sidecar import Store, store_of
 from rookery.spark.spark_types import for_spark, spark_columns
 from rookery.tables import Table

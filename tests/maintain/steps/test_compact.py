@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 
 from rookery.api.lake import Lake
 from rookery.maintain.pipeline import maintain_table
-from rookery.maintain.policies.policy import Compaction, Limits, Policy, Strategy, Verify
+from rookery.maintain.policies.policy import Compaction, Policy, RunLimits, Strategy, Verify
 from rookery.maintain.steps import compact
-from rookery.maintain.steps.sort_depth import disorder
+from rookery.maintain.steps.sort_depth import sort_depth
 from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from rookery.model import UsageError
 from tests.lakehouse import NewTable
-from tests.maintain.tending import BRISK, delete_equal, look_of, rows_hash, subject_of
+from tests.maintain.tending import BRISK, delete_equal, look_of, maintained_of, rows_hash
 
 ONLY = ("rewrite data files",)
 
@@ -37,7 +37,7 @@ def compacted(spark: SparkSession, lake: Lake, table: str, policy: Policy) -> tu
     planned = compact.plan(look_of(lake, table, policy))
     assert isinstance(planned, Plan), planned
     before = rows_hash(spark, table)
-    done = maintain_table(subject_of(lake, table, spark, policy), only=ONLY).steps[0]
+    done = maintain_table(maintained_of(lake, table, spark, policy), only=ONLY).steps[0]
     assert done.outcome is Outcome.DONE, done.error
     assert rows_hash(spark, table) == before
     assert done.files == planned.files
@@ -129,14 +129,14 @@ def test_a_limit_leaves_the_rest_for_the_next_run(
     sizes = sorted(
         row[0] for row in spark.sql(f"SELECT file_size_in_bytes FROM {table}.data_files").collect()
     )
-    policy = replace(of(), limits=Limits(sum(sizes[-5:]) + 1))
+    policy = replace(of(), limits=RunLimits(sum(sizes[-5:]) + 1))
     planned, done = compacted(spark, lake, table, policy)
     assert planned.files == 5
     assert "the limit leaves 3 for the next run" in planned.why
     assert done.bytes <= sum(sizes[-5:])
     assert done.after["files"] == 4
     with pytest.raises(UsageError, match="more than the limit of a run"):  # it would never be done
-        compact.plan(look_of(lake, table, replace(of(min_files=2), limits=Limits(1))))
+        compact.plan(look_of(lake, table, replace(of(min_files=2), limits=RunLimits(1))))
 
 
 def test_sorting_mends_what_lies_over_one_another(
@@ -152,7 +152,7 @@ def test_sorting_mends_what_lies_over_one_another(
         of(strategy=Strategy.SORT, columns=("id",), target_size=size + 1, small_size=1), verify=Verify.ROWS
     )
     survey = look_of(lake, table, policy).survey
-    assert disorder(survey, policy.compaction) == pytest.approx(
+    assert sort_depth(survey, policy.compaction) == pytest.approx(
         3.5
     )  # none lies below the first, five below the last
     assert isinstance(compact.plan(look_of(lake, table, policy)), Idle)  # not deep enough
@@ -160,7 +160,7 @@ def test_sorting_mends_what_lies_over_one_another(
     planned, done = compacted(spark, lake, table, policy)
     assert planned.files == 6
     assert done.after["files"] > 1
-    assert disorder(look_of(lake, table, policy).survey, policy.compaction) == pytest.approx(1.0)
+    assert sort_depth(look_of(lake, table, policy).survey, policy.compaction) == pytest.approx(1.0)
     assert isinstance(compact.plan(look_of(lake, table, policy)), Idle)
 
 

@@ -17,7 +17,7 @@ from rookery.model import RookeryError
 from rookery.spark.dangling import remove_deletes
 from rookery.tables.java_errors import ConflictError
 from tests.lakehouse import NewTable
-from tests.maintain.tending import BRISK, delete_equal, look_of, rows_hash, subject_of
+from tests.maintain.tending import BRISK, delete_equal, look_of, maintained_of, rows_hash
 
 COLUMNS = "id bigint, kind int"
 POLICY = replace(BRISK, verify=Verify.ROWS)
@@ -35,7 +35,7 @@ def tended(spark: SparkSession, lake: Lake, table: str, step: str, policy: Polic
     planned = module.plan(look_of(lake, table, policy))
     assert isinstance(planned, Plan), planned
     before = rows_hash(spark, table)
-    done = maintain_table(subject_of(lake, table, spark, policy), only=[step]).steps[0]
+    done = maintain_table(maintained_of(lake, table, spark, policy), only=[step]).steps[0]
     assert done.outcome is Outcome.DONE, done.error
     assert rows_hash(spark, table) == before
     assert done.files == planned.files

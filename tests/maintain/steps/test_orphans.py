@@ -25,7 +25,7 @@ from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from rookery.sidecar import Store
 from rookery.sidecar.state import read_header
-from tests.maintain.tending import BRISK, DAY, folder_of, look_of, make_old, plant, subject_of
+from tests.maintain.tending import BRISK, DAY, folder_of, look_of, maintained_of, make_old, plant
 from tests.sidecar.builders import state
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64())})
@@ -157,7 +157,7 @@ def test_one_unknown_commit_keeps_what_may_have_come_after_it(lake: Lake, table:
     plant(folder, "metadata/00004-unknown.metadata.json", 0, unknown)
     before = plant(folder, "data/before.parquet", 9 * DAY)
     after = plant(folder, "data/after.parquet", -DAY)
-    in_a_month = replace(subject_of(lake, table, None), now=lambda: time.time() + 30 * DAY)
+    in_a_month = replace(maintained_of(lake, table, None), now=lambda: time.time() + 30 * DAY)
     planned = orphans.plan(in_a_month.view(survey(*in_a_month.load())))
     assert isinstance(planned, Plan)
     assert [local_path(file.location) for file in planned.details["files"]] == [str(before)]
@@ -329,11 +329,13 @@ def test_a_table_whose_files_are_shared_is_left_alone(lake: Lake, table: str) ->
 
 def run(lake: Lake, table: str, policy: Policy, at: float = 0.0, *, forced: bool = False) -> Ran:
     """Do what the step does, but for asking Iceberg as well; *at* so many seconds from now."""
-    subject = replace(subject_of(lake, table, None, policy, forced=forced), now=lambda: time.time() + at)
-    look = subject.view(survey(*subject.load()))
+    maintained = replace(
+        maintained_of(lake, table, None, policy, forced=forced), now=lambda: time.time() + at
+    )
+    look = maintained.view(survey(*maintained.load()))
     planned = orphans.plan(look)
     assert isinstance(planned, Plan), planned
-    removed = orphans.take_away(subject, planned.details["files"])
+    removed = orphans.take_away(maintained, planned.details["files"])
     removal.empty(planned.details["expired"], look.survey.store)
     return Ran(len(removed), details={"planned": planned})
 
@@ -392,13 +394,13 @@ def test_what_is_named_meanwhile_is_not_removed(lake: Lake, table: str) -> None:
     added, changed, gone = (plant(folder, f"data/{name}.parquet", 9 * DAY) for name in ("a", "b", "c"))
     pq.write_table(ROWS, added)
     os.utime(added, (1, 1))
-    subject = subject_of(lake, table, None)
+    maintained = maintained_of(lake, table, None)
     planned = orphans.plan(look_of(lake, table))
     assert isinstance(planned, Plan)
     assert planned.files == 3
     lake.load(table).add_files([f"file:{folder}/../{folder.name}/data/a.parquet"])
     changed.write_bytes(b"anew")
-    assert [file.name for file in orphans.take_away(subject, planned.details["files"])] == ["c.parquet"]
+    assert [file.name for file in orphans.take_away(maintained, planned.details["files"])] == ["c.parquet"]
     assert added.exists()
     assert changed.exists()
     assert not gone.exists()
@@ -412,14 +414,14 @@ def test_what_another_table_takes_over_meanwhile_is_not_removed(lake: Lake, tabl
     clock = [0.0]
     neighbours = lake.neighbours()
     neighbours._timer = lambda: clock[0]
-    subject = replace(subject_of(lake, table, None), neighbours=neighbours)
-    planned = orphans.plan(subject.view(survey(*subject.load())))
+    maintained = replace(maintained_of(lake, table, None), neighbours=neighbours)
+    planned = orphans.plan(maintained.view(survey(*maintained.load())))
     assert isinstance(planned, Plan)
     assert [file.name for file in planned.details["files"]] == [stray.name]
     other = lake.catalog.create_table(f"orphans.r{uuid.uuid4().hex}", pa.schema([("id", pa.int64())]))
     other.add_files([f"file://{stray}"])
     clock[0] = 60.0
-    assert orphans.take_away(subject, planned.details["files"]) == []
+    assert orphans.take_away(maintained, planned.details["files"]) == []
     assert stray.exists()
 
 

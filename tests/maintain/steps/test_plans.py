@@ -20,10 +20,10 @@ from rookery.maintain.policies.policy import (
     CleanUp,
     Compaction,
     Deletes,
-    Limits,
     Manifests,
     Orphans,
     Policy,
+    RunLimits,
     Snapshots,
     Statistics,
     Strategy,
@@ -47,7 +47,7 @@ from rookery.tables import FILE_SCHEMA
 from rookery.tables.iceberg import IcebergTable
 from tests.isolation import isolate
 from tests.maintain.runs.small_site import ROWS, small_lake
-from tests.maintain.tending import DAY, folder_of, plant, subject_of
+from tests.maintain.tending import DAY, folder_of, maintained_of, plant
 
 FILES = 5
 NAME = "db.orders"
@@ -198,15 +198,15 @@ class TestOrphans:
 
     def test_the_pipeline_lists_before_it_loads(self, lake: Lake) -> None:
         """A file that comes between the listing and the load is not of the plan: no Spark is asked for."""
-        subject, loads = subject_of(lake, NAME, None, self.POLICY), []
+        maintained, loads = maintained_of(lake, NAME, None, self.POLICY), []
 
         def load() -> tuple[IcebergTable, object]:
             loads.append(1)
             if len(loads) == 2:
                 plant(folder_of(lake, NAME), "data/stray.parquet", 9 * DAY)
-            return subject.load()
+            return maintained.load()
 
-        run = maintain_table(replace(subject, load=load), only=[orphans.NAME])  # type: ignore[arg-type]
+        run = maintain_table(replace(maintained, load=load), only=[orphans.NAME])  # type: ignore[arg-type]
         assert (run.outcome, len(loads)) == (Outcome.NOT_NEEDED, 2), run.steps
 
 
@@ -232,11 +232,11 @@ class TestCompact:
     def test_a_limit(self, lake: Lake) -> None:
         look = known(lake)
         size = int(look.survey.numbers("size").max())
-        made = planned(compact.plan(replace(look, policy=replace(DEFAULT, limits=Limits(2 * size)))))
+        made = planned(compact.plan(replace(look, policy=replace(DEFAULT, limits=RunLimits(2 * size)))))
         assert (made.files, made.details["options"]["max-files-to-rewrite"]) == (2, "2")
         assert made.why.endswith("the limit leaves 3 for the next run")
         with pytest.raises(UsageError, match="more than the limit of a run"):
-            compact.plan(replace(look, policy=replace(DEFAULT, limits=Limits(size - 1))))
+            compact.plan(replace(look, policy=replace(DEFAULT, limits=RunLimits(size - 1))))
 
     def test_an_order(self, lake: Lake) -> None:
         """Five files that have the same bounds: no sorting mends that, so it is by their sizes."""

@@ -23,10 +23,10 @@ from tests.maintain.tending import (
     estimated_rows,
     folder_of,
     look_of,
+    maintained_of,
     missing_files,
     plant,
     rows_hash,
-    subject_of,
 )
 
 COLUMNS = "id bigint, kind string"
@@ -40,7 +40,7 @@ def append(spark: SparkSession, table: str, start: int, rows: int) -> None:
 
 
 def take(spark: SparkSession | None, lake: Lake, table: str, step: str, policy: Policy) -> StepReport:
-    done = maintain_table(subject_of(lake, table, spark, policy), only=[step]).steps[0]
+    done = maintain_table(maintained_of(lake, table, spark, policy), only=[step]).steps[0]
     assert done.outcome is not Outcome.FAILED, done.error
     return done
 
@@ -206,7 +206,7 @@ def test_statistics_are_refreshed_by_the_thresholds_of_the_policy(
 
 def test_an_empty_table_needs_nothing(lake: Lake, new_table: NewTable) -> None:
     table = new_table(COLUMNS)
-    run = maintain_table(subject_of(lake, table, None))
+    run = maintain_table(maintained_of(lake, table, None))
     assert {step.outcome for step in run.steps} == {Outcome.NOT_NEEDED}
 
 

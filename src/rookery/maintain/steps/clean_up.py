@@ -80,7 +80,7 @@ def _is_partial(file: Listed) -> bool:
 def run(look: TableView, planned: Plan) -> Ran:
     """Delete those that are still not named by anything."""
     age = look.policy.statistics_files.older_than
-    again = look_again(look.subject, folders)
+    again = look_again(look.maintained, folders)
     table, store = again.table, again.survey.store
     files: list[Listed] = []
     if planned.details["files"] and age is not None:

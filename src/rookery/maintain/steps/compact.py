@@ -14,7 +14,7 @@ from rookery.maintain.facts.sort_order import partition_codes
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
 from rookery.maintain.steps.grouping import rewrite_groups
 from rookery.maintain.steps.packing import GROUP_BYTES, PackingSizes, chosen
-from rookery.maintain.steps.sort_depth import disorder
+from rookery.maintain.steps.sort_depth import sort_depth
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import Survey
@@ -69,7 +69,7 @@ def plan(look: PlanInput) -> Plan | Idle:
     if look.not_rewritable:
         return Idle(look.not_rewritable)
     order = _sort_order(survey, wanted)
-    depth = disorder(survey, wanted)
+    depth = sort_depth(survey, wanted)
     everything = depth is not None and depth > wanted.most_overlap * _groups_of_largest(survey)
     choice = choose(survey, look.policy, everything=everything)
     if not len(choice.files):
@@ -167,7 +167,7 @@ def _call(look: TableView, planned: Plan, options: Mapping[str, str]) -> dict[st
     order = planned.details["order"]
     answer = call(
         look.row_session(),
-        look.subject.name,
+        look.maintained.name,
         "rewrite_data_files",
         strategy=planned.details["strategy"],
         **({"sort_order": order} if order else {}),

@@ -17,7 +17,7 @@ from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS
 from rookery.maintain.steps.outside import not_its_own
 from rookery.maintain.steps.ownership import Claims, claims
 from rookery.maintain.steps.reachable_files import named
-from rookery.maintain.steps.step import PlanInput, Subject, TableView
+from rookery.maintain.steps.step import MaintainedTable, PlanInput, TableView
 from rookery.maintain.survey import survey
 from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
@@ -36,17 +36,19 @@ class Deletable:
     folder: str = ""
 
 
-def look_again(subject: Subject, folders: Callable[[IcebergTable, Policy], Sequence[str]]) -> TableView:
+def look_again(
+    maintained: MaintainedTable, folders: Callable[[IcebergTable, Policy], Sequence[str]]
+) -> TableView:
     """Return a table as it is at this moment, loaded after its *folders* were listed.
 
     The other tables of the catalog are those of this moment too, as far as they can be: loading hundreds of
     them again for each of hundreds would take longer than it helps.
     """
-    table, store = subject.open()
-    if subject.neighbours is not None:
-        subject.neighbours.refresh(NEIGHBOURS_SECONDS)
-    listings = list_folders(folders(table, subject.policy), store)
-    return subject.view(survey(*subject.open()), listings=listings)
+    table, store = maintained.open()
+    if maintained.neighbours is not None:
+        maintained.neighbours.refresh(NEIGHBOURS_SECONDS)
+    listings = list_folders(folders(table, maintained.policy), store)
+    return maintained.view(survey(*maintained.open()), listings=listings)
 
 
 def deletable(
@@ -138,11 +140,11 @@ def absent_again(store: Store, listing: Listing, absent: tuple[str, ...]) -> tup
 
 
 def still_absent(
-    subject: Subject, store: Store, listing: Listing, absent: tuple[str, ...]
+    maintained: MaintainedTable, store: Store, listing: Listing, absent: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return which of the files that a listing lacks are lost: others commit and expire meanwhile."""
     absent = absent_again(store, listing, absent)
     if absent:
-        still = set(named(subject.open()[0]).required)
+        still = set(named(maintained.open()[0]).required)
         absent = tuple(name for name in absent if name in still)
     return absent

@@ -20,7 +20,7 @@ from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS, not_asked
 from rookery.maintain.steps.ownership import forked, unknown_metadata
 from rookery.maintain.steps.reachable_files import content, counts, listed, named_in, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
-from rookery.maintain.steps.snapshot_retention import Retention, Rule, retention, rule_of
+from rookery.maintain.steps.snapshot_retention import Retention, RetentionRule, retention, rule_of
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
 from rookery.model import RookeryError, UsageError
@@ -221,24 +221,24 @@ def _would_lose_statistics(look: PlanInput, to_expire: Retention) -> bool:
 
 def run(look: TableView, planned: Plan) -> Ran:
     """Register what would be lost, then expire."""
-    subject, notes = look.subject, tuple[str, ...]()
-    spark = subject.spark()
+    maintained, notes = look.maintained, tuple[str, ...]()
+    spark = maintained.spark()
     if planned.details["statistics_first"]:
-        analyze(subject.spark, look.table, look.survey.store, choice_of(look))
+        analyze(maintained.spark, look.table, look.survey.store, choice_of(look))
         notes = ("the statistics of the current snapshot were registered first",)
     # Snapshots are given by id, not by age: a commit by others meanwhile must not cause one to expire
     # whose files were not checked.
     snapshots, keep_last = planned.details["snapshots"], planned.details["keep_last"]
     _check_still_due(look, planned)
-    if subject.neighbours is not None:
-        subject.neighbours.refresh(NEIGHBOURS_SECONDS)
+    if maintained.neighbours is not None:
+        maintained.neighbours.refresh(NEIGHBOURS_SECONDS)
     _check_not_shared(look, planned.details["files"])
     if look.not_rewritable:
-        answer = expire_by_action(spark, subject.name, snapshots, Moment(0), keep_last)
+        answer = expire_by_action(spark, maintained.name, snapshots, Moment(0), keep_last)
     else:
         answer = call(
             spark,
-            subject.name,
+            maintained.name,
             "expire_snapshots",
             older_than=Moment(0),
             retain_last=keep_last,
@@ -251,9 +251,9 @@ def run(look: TableView, planned: Plan) -> Ran:
 
 def _check_still_due(look: TableView, planned: Plan) -> None:
     """Check that Iceberg would expire what is planned, and nothing else: others may have committed since."""
-    now_ms = int(look.subject.now() * 1000)  # Spark may have been started since the plan
-    rule = Rule(planned.details["older_than"], planned.details["keep_last"], now_ms)
-    table, _ = look.subject.open()
+    now_ms = int(look.maintained.now() * 1000)  # Spark may have been started since the plan
+    rule = RetentionRule(planned.details["older_than"], planned.details["keep_last"], now_ms)
+    table, _ = look.maintained.open()
     metadata, planned_ids = table.table.metadata, set(planned.details["snapshots"])
     if (
         planned_ids.difference(retention(metadata, rule).snapshots)
@@ -262,7 +262,7 @@ def _check_still_due(look: TableView, planned: Plan) -> None:
         raise ConflictError(f"{table.name} has changed since the snapshots to expire were chosen")
 
 
-def _by_branches(metadata: TableMetadata, rule: Rule) -> set[int]:
+def _by_branches(metadata: TableMetadata, rule: RetentionRule) -> set[int]:
     """The snapshots that expire by the ages that branches set for themselves, independent of arguments."""
     return set(retention(metadata, replace(rule, older_than_ms=0)).snapshots)
 
@@ -271,7 +271,7 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     """Check that the planned snapshots have expired, no others, and that no file is missing."""
     planned_ids = set(planned.details["snapshots"])
     then, now = before.table.snapshots.keys(), after.table.snapshots.keys()
-    rule = Rule(planned.details["older_than"], planned.details["keep_last"], after.now_ms)
+    rule = RetentionRule(planned.details["older_than"], planned.details["keep_last"], after.now_ms)
     left = planned_ids.intersection(retention(after.table.table.metadata, rule).snapshots)
     if left:  # one that others have meanwhile put a branch or a tag on stays, and is not among these
         raise VerificationError(

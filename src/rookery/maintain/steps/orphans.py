@@ -18,7 +18,7 @@ from rookery.maintain.steps.expire import GC_ENABLED, collects_garbage
 from rookery.maintain.steps.expire import NAME as EXPIRE
 from rookery.maintain.steps.outside import outside_folders
 from rookery.maintain.steps.removal import empty, remove, trash_of
-from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, Subject, TableView
+from rookery.maintain.steps.step import Idle, MaintainedTable, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import nothing_missing
 from rookery.model import StorageError, UsageError
 from rookery.model.report import counted
@@ -136,18 +136,18 @@ def _candidates(look: PlanInput, location: str, age: timedelta, *, outside: bool
 def run(look: TableView, planned: Plan) -> Ran:
     """Let Iceberg check these files too, and remove what are orphans by both, and still are."""
     agreed = _by_iceberg(look, planned) if planned.details["files"] else ()
-    removed = take_away(look.subject, agreed)
+    removed = take_away(look.maintained, agreed)
     empty(planned.details["expired"], look.survey.store)
     gone = (*removed, *planned.details["expired"])
     return Ran(len(gone), sum(file.size for file in gone), (), {"removed": tuple(removed)})
 
 
-def take_away(subject: Subject, files: Sequence[Listed]) -> list[Listed]:
+def take_away(maintained: MaintainedTable, files: Sequence[Listed]) -> list[Listed]:
     """Remove files that are still orphans: the table and its folders are read again."""
-    age = subject.policy.orphans.older_than
+    age = maintained.policy.orphans.older_than
     if not files or age is None:
         return []
-    again = look_again(subject, folders)
+    again = look_again(maintained, folders)
     still = {file for part in candidates(again, age) for file in part.files}
     to_delete = [file for file in files if file in still]  # unchanged: the same inode, size and time
     remove(again, to_delete)
@@ -161,7 +161,7 @@ def _by_iceberg(look: TableView, planned: Plan) -> list[Listed]:
 
 
 def _orphans_by_iceberg(look: TableView, planned: Plan, folder: str, files: Sequence[Listed]) -> list[Listed]:
-    spark = look.subject.spark()
+    spark = look.maintained.spark()
     view = f"rookery_orphans_{uuid.uuid4().hex}"
     rows = pa.table(
         {
@@ -175,7 +175,7 @@ def _orphans_by_iceberg(look: TableView, planned: Plan, folder: str, files: Sequ
     try:
         answer = call(
             spark,
-            look.subject.name,
+            look.maintained.name,
             "remove_orphan_files",
             older_than=Moment(planned.details["older_than"]),
             file_list_view=view,

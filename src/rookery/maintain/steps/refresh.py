@@ -140,7 +140,7 @@ def run(look: TableView, planned: Plan) -> Ran:
             declare(table, store, kind, column)
         except UsageError as error:  # for example too many values for its kind: the rest is still useful
             notes.append(f"no {kind} index on {column}: {error}")
-    outcome = analyze(look.subject.spark, table, store, choice_of(look))
+    outcome = analyze(look.maintained.spark, table, store, choice_of(look))
     return Ran(outcome.files_to_read, outcome.bytes_to_read, tuple(notes))
 
 

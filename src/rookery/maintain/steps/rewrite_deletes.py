@@ -75,7 +75,7 @@ def _size(deletes: pa.Table) -> int:
 
 def run(look: TableView, planned: Plan) -> Ran:
     """Remove what applies to nothing, then rewrite what is small."""
-    spark, name = look.subject.spark(), look.subject.name
+    spark, name = look.maintained.spark(), look.maintained.name
     removed = rewritten = size = 0
     if planned.details["dangling"]:
         assert look.survey.snapshot is not None

@@ -54,7 +54,7 @@ def run(look: TableView, planned: Plan) -> Ran:
     """Rewrite the manifests, one partition spec after the other."""
     answers: list[Mapping[str, int]] = []
     for spec in planned.details["specs"]:
-        answers += call(look.subject.spark(), look.subject.name, "rewrite_manifests", spec_id=spec)
+        answers += call(look.maintained.spark(), look.maintained.name, "rewrite_manifests", spec_id=spec)
     return Ran(sum(int(answer["rewritten_manifests_count"]) for answer in answers), planned.bytes)
 
 
