@@ -101,7 +101,7 @@ class TestOne:
     def test_only_such_columns(self, made: Made) -> None:
         outcome = made.analyse(Choice(columns=("g",)))
         assert outcome.skipped.keys() == {"g"}
-        for choice in (Choice(histogram=("g",)), Choice(top_k=("g",)), Choice(together=(("n", "g"),))):
+        for choice in (Choice(histogram=("g",)), Choice(top_k=("g",)), Choice(column_sets=(("n", "g"),))):
             with pytest.raises(UsageError):
                 made.analyse(choice)
 

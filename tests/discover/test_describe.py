@@ -57,7 +57,7 @@ def test_stale(lake: Lake) -> None:
 
 def test_a_column_that_is_not_described_in_all_files(lake: Lake) -> None:
     add_table(lake, "t", numbers(1, 2, x=[1, 2]))
-    analyse(lake, "t", together=[("id", "x")])
+    analyse(lake, "t", column_sets=[("id", "x")])
     lake.load("db.t").append(numbers(3, x=[3]))
     analyse(lake, "t", columns=("id",))
     report = lake.discover()
@@ -127,7 +127,9 @@ def test_dependencies(lake: Lake) -> None:
     )
     add_table(lake, "t", rows)
     analyse(
-        lake, "t", together=[("zip", "city"), ("zip", "street"), ("city", "floor"), ("zip", "city", "street")]
+        lake,
+        "t",
+        column_sets=[("zip", "city"), ("zip", "street"), ("city", "floor"), ("zip", "city", "street")],
     )
     report = lake.discover(kinds=["dependency"])
     found = {(each.columns, each.determines) for each in report.dependencies or ()}

@@ -91,9 +91,9 @@ def test_row_statistics_and_groups(spark: SparkSession, lake: Lake) -> None:
     """A histogram of a part of the rows would pass for one of all."""
     with made(spark, "time") as table:
         write_hard(table, "position deletes", 0)
-        together = [["n", "w"], ["n", "t"]]
+        column_sets = [["n", "w"], ["n", "t"]]
         report = rookery.analyze(
-            spark, table.name, lake=lake, histogram=["n", "t"], top_k=["w", "t"], together=together
+            spark, table.name, lake=lake, histogram=["n", "t"], top_k=["w", "t"], column_sets=column_sets
         )
         assert report.skipped.keys() == {"t"}
         assert report.skipped["t"].startswith("no histogram")

@@ -24,8 +24,13 @@ def analyze(
     tables: Names,
     columns: Annotated[list[str] | None, typer.Option(help="Only these columns; may be repeated.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Not these columns; may be repeated.")] = None,
-    together: Annotated[
-        list[str] | None, typer.Option(help="Count these columns together, such as a,b; may be repeated.")
+    column_set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column-set",
+            "--together",
+            help="Count the distinct combinations of these columns, such as a,b; may be repeated.",
+        ),
     ] = None,
     histogram: Annotated[
         list[str] | None, typer.Option(help="Collect quantiles of these columns; may be repeated.")
@@ -37,9 +42,11 @@ def analyze(
     sample: Annotated[
         int | None, typer.Option(help="Row groups to read per file for --histogram and --top-k; 0 for all.")
     ] = None,
-    drop_together: Annotated[
+    drop_column_set: Annotated[
         list[str] | None,
-        typer.Option(help="Drop the count of these columns together, such as a,b; may be repeated."),
+        typer.Option(
+            "--drop-column-set", "--drop-together", help="Drop this column set, such as a,b; may be repeated."
+        ),
     ] = None,
     drop_histogram: Annotated[
         list[str] | None, typer.Option(help="Drop the quantiles of these columns; may be repeated.")
@@ -72,11 +79,11 @@ def analyze(
         tell=say_error,
         columns=split_names(columns),
         exclude=split_names(exclude),
-        together=[split_names([names]) for names in together or ()],
+        column_sets=[split_names([names]) for names in column_set or ()],
         histogram=split_names(histogram),
         top_k=split_names(top_k),
         sample=sample,
-        drop_together=[split_names([names]) for names in drop_together or ()],
+        drop_column_sets=[split_names([names]) for names in drop_column_set or ()],
         drop_histogram=split_names(drop_histogram),
         drop_top_k=split_names(drop_top_k),
         full=full,

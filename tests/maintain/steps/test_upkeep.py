@@ -57,7 +57,7 @@ def test_what_is_declared_and_lacks_after_a_rollback_is_collected(
     analyze(spark, table, lake=lake)
     first = lake.load(table).metadata.current_snapshot_id
     append(spark, table, 50, 50)
-    analyze(spark, table, histogram=["id"], top_k=["kind"], together=[["id", "kind"]], lake=lake)
+    analyze(spark, table, histogram=["id"], top_k=["kind"], column_sets=[["id", "kind"]], lake=lake)
     assert isinstance(refresh.plan(look_of(lake, table)), Idle)
     spark.sql(f"CALL lake.system.rollback_to_snapshot('{table.partition('.')[2]}', {first})")
     planned = refresh.plan(look_of(lake, table))
