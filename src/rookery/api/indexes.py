@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rookery.collect.declare import declare, declared_on, indexed_names, newest_state, undeclare
 from rookery.indexes import KINDS
+from rookery.indexes.declare import declare, declared_on, indexed_names, newest_state, undeclare
 from rookery.model import Report, Sheet
 from rookery.sidecar import Index, State, Store
 from rookery.sidecar.live import Live, live_files

@@ -14,7 +14,7 @@ from rookery.maintain.policies.policy import Deletes, Manifests, Policy, Verify
 from rookery.maintain.steps import rewrite_deletes, rewrite_manifests
 from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from rookery.model import RookeryError
-from rookery.spark.dangling import remove_deletes
+from rookery.tables.iceberg.dangling_deletes import remove_deletes
 from rookery.tables.java_errors import ConflictError
 from tests.lakehouse import NewTable
 from tests.maintain.tending import BRISK, delete_equal, look_of, maintained_of, rows_hash

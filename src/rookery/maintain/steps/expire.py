@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from pyiceberg.table.metadata import TableMetadata
 
 from rookery.collect.analyze import analyze
-from rookery.collect.statistics import names_gone
 from rookery.io import shown
 from rookery.io.identity import LikelyFiles
 from rookery.maintain.steps.listing import list_table
@@ -25,6 +24,7 @@ from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableV
 from rookery.maintain.steps.verify import nothing_missing, others_came
 from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
+from rookery.sidecar.statistics_file import names_gone
 from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import MetadataFile

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from rookery.collect.analyze import analyze
 from rookery.collect.choose import Choice, selects
 from rookery.collect.column_sets import column_set_fields
-from rookery.collect.declare import declare
 from rookery.collect.declared_statistics import distributions
 from rookery.collect.readable import unreadable
-from rookery.collect.statistics import is_registered
 from rookery.indexes import kind_for
+from rookery.indexes.declare import declare
 from rookery.maintain.facts.engine_visibility import engine_visibility
 from rookery.maintain.facts.reasons import reasons
 from rookery.maintain.policies.policy import WantedIndex
@@ -24,6 +23,7 @@ from rookery.maintain.survey import Survey
 from rookery.model import UsageError, column_named
 from rookery.model.report import counted
 from rookery.model.type_names import SKETCHED, base_type
+from rookery.sidecar.statistics_file import is_registered
 from rookery.tables.java_errors import ConflictError
 
 NAME = "refresh statistics"

@@ -15,9 +15,9 @@ from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableV
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import PUFFIN, Survey
 from rookery.model.report import counted
-from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import call
 from rookery.tables.files import POSITION_DELETES
+from rookery.tables.iceberg.dangling_deletes import remove_deletes
 from rookery.tables.iceberg.table_properties import number_of
 
 NAME = "rewrite deletes"
