@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from rookery.api.lake import Lake
 from rookery.io import local_path
+from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy, Snapshots
 from rookery.maintain.steps.reachable_files import reached, statistics_paths
-from rookery.maintain.steps.step import MaintainedTable, StepReport, TableRun, TableView
+from rookery.maintain.steps.step import MaintainedTable, Outcome, StepReport, TableRun, TableView
 from rookery.maintain.survey import survey
 from tests.interop.java import IcebergJava
 
@@ -52,7 +53,14 @@ def maintained_of(
     return MaintainedTable(full, lambda: lake.open(full), start, policy, clock, forced, lake.neighbours())
 
 
-def look_of(
+def run_step(spark: SparkSession | None, lake: Lake, table: str, step: str, policy: Policy) -> StepReport:
+    """Take one step of the pipeline."""
+    done = maintain_table(maintained_of(lake, table, spark, policy), only=[step]).steps[0]
+    assert done.outcome is not Outcome.FAILED, done.error
+    return done
+
+
+def view_of(
     lake: Lake, name: str, policy: Policy = BRISK, *, done: tuple[str, ...] = (), forced: bool = False
 ) -> TableView:
     maintained = maintained_of(lake, name, None, policy, forced=forced)

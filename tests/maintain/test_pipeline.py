@@ -85,3 +85,9 @@ def test_a_neglected_table_is_made_whole(
 
     again = maintain_table(maintained_of(lake, table, None, PATIENT))  # no Spark: there is nothing to do
     assert {step.step: step.outcome for step in again.steps} == dict.fromkeys(NAMES, Outcome.NOT_NEEDED)
+
+
+def test_an_empty_table_needs_nothing(lake: Lake, new_table: NewTable) -> None:
+    table = new_table("id bigint, kind string")
+    run = maintain_table(maintained_of(lake, table, None))
+    assert {step.outcome for step in run.steps} == {Outcome.NOT_NEEDED}

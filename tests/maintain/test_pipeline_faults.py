@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock_time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +25,13 @@ from rookery.maintain.steps.verify import same_rows
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from tests.interop.java import IcebergJava
-from tests.lakehouse import NewTable
-from tests.maintain.tending import BRISK, by_step, look_of, maintained_of, missing_files, rows_hash
+from tests.lakehouse import NewTable, append_ids
+from tests.maintain.tending import BRISK, by_step, maintained_of, missing_files, rows_hash, view_of
 
 COLUMNS = "id bigint, noise string"
 
 
-def append(spark: SparkSession, table: str, start: int, rows: int) -> None:
-    spark.range(start, start + rows, 1, 1).selectExpr("id", "sha2(cast(id AS string), 512) AS noise").writeTo(
-        table
-    ).append()
+append = partial(append_ids, columns=("sha2(cast(id AS string), 512) AS noise",))
 
 
 def small_files(spark: SparkSession, table: str, files: int = 5, rows: int = 10) -> None:
@@ -130,7 +128,7 @@ def test_a_step_that_others_overtake_is_planned_anew(
     def load() -> Any:
         found = maintained.load()
         if next(overtaken, False):
-            append(spark, table, 100, 1)  # after the look, before it runs
+            append(spark, table, 100, 1)  # after the view, before it runs
         return found
 
     run = maintain_table(replace(maintained, load=load), only=["rewrite deletes"])
@@ -192,7 +190,7 @@ def test_rows_that_change_under_a_rewrite_are_found_out(
     table = new_table(COLUMNS)
     append(spark, table, 0, 10)
     append(spark, table, 10, 10)
-    before = look_of(lake, table)
+    before = view_of(lake, table)
     java: Any = IcebergJava(spark).table(table)
     copy_of: Any = spark._jvm.org.apache.iceberg.relocated.com.google.common.collect.ImmutableList.copyOf  # type: ignore[union-attr]
     file = next(iter(copy_of(java.newScan().planFiles()))).file()

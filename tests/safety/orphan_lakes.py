@@ -361,10 +361,10 @@ def remove_orphans(maintained: MaintainedTable) -> set[str]:
 
 
 def clear_up(maintained: MaintainedTable) -> None:
-    look = maintained.view(survey(*maintained.load()))
-    planned = clean_up.plan(look)
+    view = maintained.view(survey(*maintained.load()))
+    planned = clean_up.plan(view)
     if isinstance(planned, Plan):
-        clean_up.run(look, planned)
+        clean_up.run(view, planned)
 
 
 def run_lake(seed: str, tally: Counter[str]) -> None:

@@ -180,12 +180,12 @@ class _Run:
         first: TableView | None = None
         for attempt in attempts(ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE):
             try:
-                look = self._look(step)
-                planned = step.plan(look) if step.takes(look.survey.table) else Idle(_NOT_TAKEN)
+                view = self._look(step)
+                planned = step.plan(view) if step.takes(view.survey.table) else Idle(_NOT_TAKEN)
                 if isinstance(planned, Idle) and first is not None:
-                    return _finished_before(step, why, attempt, first, look)
-                first, why = first or look, planned.why
-                return replace(self._done(step, look, planned), attempts=attempt)
+                    return _finished_before(step, why, attempt, first, view)
+                first, why = first or view, planned.why
+                return replace(self._done(step, view, planned), attempts=attempt)
             except ConflictError as error:
                 conflict = error
             except CancelledError as error:
@@ -198,15 +198,15 @@ class _Run:
                 return _failed(step, why, attempt, as_rookery(error, step.name))
         return _failed(step, why, ATTEMPTS, conflict)
 
-    def _done(self, step: Step, look: TableView, planned: Plan | Idle) -> StepReport:
+    def _done(self, step: Step, view: TableView, planned: Plan | Idle) -> StepReport:
         if isinstance(planned, Idle):
             return StepReport(step.name, Outcome.NOT_NEEDED, planned.why)
-        before = _measured(step, look)
+        before = _measured(step, view)
         if self._dry_run:
             return StepReport(step.name, Outcome.PLANNED, planned.why, planned.files, planned.bytes, before)
-        ran: Ran = step.run(look, planned)
+        ran: Ran = step.run(view, planned)
         after = self._look()
-        notes = step.verify(look, planned, ran, after)
+        notes = step.verify(view, planned, ran, after)
         why = "; ".join((planned.why, *ran.notes, *notes))
         return StepReport(step.name, Outcome.DONE, why, ran.files, ran.bytes, before, _measured(step, after))
 
@@ -229,20 +229,20 @@ def _failed(step: Step, why: str, attempts: int, error: RookeryError) -> StepRep
     )
 
 
-def _measured(step: Step, look: TableView) -> Mapping[str, float]:
-    return {name: _MEASURES[name](look) for name in step.measures}
+def _measured(step: Step, view: TableView) -> Mapping[str, float]:
+    return {name: _MEASURES[name](view) for name in step.measures}
 
 
-def _small_files(look: TableView) -> float:
-    right = sizes_of(look.survey.table.target_file_size, look.policy)
-    return float((look.survey.numbers("size") < right.small).sum())
+def _small_files(view: TableView) -> float:
+    right = sizes_of(view.survey.table.target_file_size, view.policy)
+    return float((view.survey.numbers("size") < right.small).sum())
 
 
 _MEASURES: Mapping[str, Callable[[TableView], float]] = {
-    "snapshots": lambda look: len(look.survey.table.snapshots),
-    "files": lambda look: look.survey.files.num_rows,
-    "bytes": lambda look: int(look.survey.numbers("size").sum()),
+    "snapshots": lambda view: len(view.survey.table.snapshots),
+    "files": lambda view: view.survey.files.num_rows,
+    "bytes": lambda view: int(view.survey.numbers("size").sum()),
     "small files": _small_files,
-    "delete files": lambda look: look.survey.deletes.num_rows,
-    "manifests": lambda look: len(look.survey.file_lists),
+    "delete files": lambda view: view.survey.deletes.num_rows,
+    "manifests": lambda view: len(view.survey.file_lists),
 }

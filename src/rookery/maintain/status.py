@@ -81,14 +81,14 @@ def table_status(
 ) -> TableStatus:
     """Return a table's status; with *columns*, of each column and index too. No data is read."""
     surveyed = survey(table, store)
-    look = PlanInput(survey=surveyed, policy=policy, now=now)
-    compared = look.comparison
-    age = look.age
+    view = PlanInput(survey=surveyed, policy=policy, now=now)
+    compared = view.comparison
+    age = view.age
     drift = drift_of(compared, uncounted=columns)
     least, most = worst(drift)
     table_layout = layout(surveyed, policy)
     by_engine = engine_visibility(surveyed, compared.line)
-    old = expirable(look)
+    old = expirable(view)
     sidecar = count_sidecar_files(surveyed)
     return TableStatus(
         str(table.name),
@@ -102,7 +102,7 @@ def table_status(
         sidecar,
         old,
         score(age, by_engine, table_layout, policy, old),
-        breaches(look),
+        breaches(view),
         _columns(compared, age, drift) if columns else (),
         _indexes(surveyed) if columns else (),
     )

@@ -20,7 +20,7 @@ from rookery.maintain.steps.step import Outcome
 from rookery.tables.iceberg import iceberg
 from tests.interop.java import IcebergJava
 from tests.lakehouse import NewTable
-from tests.maintain.tending import BRISK, look_of, maintained_of, rows_hash
+from tests.maintain.tending import BRISK, maintained_of, rows_hash, view_of
 
 DATA, DELETES = "BinPackRewriteFilePlanner", "BinPackRewritePositionDeletePlanner"
 PARTS = ("a", "bucket(2, b)", "truncate(1, c)", "d", "b")
@@ -99,7 +99,7 @@ def test_groups_and_files_are_those_that_iceberg_plans(
     for _ in range(14):
         table.step()
     policy = replace(BRISK, compaction=replace(BRISK.compaction, min_files=3))
-    found = look_of(lake, table.name, policy).survey
+    found = view_of(lake, table.name, policy).survey
     paths, deletes = found.files["path"].to_pylist(), found.deletes["path"].to_pylist()
     current, everything = iceberg(found.table), {"rewrite-all": "true"}
 
