@@ -11,6 +11,9 @@ from rookery.cli.render import show
 from rookery.model import UsageError
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
+Where = Annotated[
+    str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
+]
 Snapshot = Annotated[int | None, typer.Option(help="Use this snapshot instead of the newest.")]
 Zone = Annotated[str, typer.Option(help="The time zone of local times in the predicate.")]
 
@@ -41,9 +44,7 @@ def explain(
 def read(
     context: typer.Context,
     table: TableName,
-    where: Annotated[
-        str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
-    ] = None,
+    where: Where = None,
     columns: Annotated[list[str] | None, typer.Option(help="Only these columns; may be repeated.")] = None,
     limit: Annotated[int | None, typer.Option(help="Read at most this many rows.", min=0)] = None,
     snapshot: Snapshot = None,
@@ -67,9 +68,7 @@ def read(
 def count(
     context: typer.Context,
     table: TableName,
-    where: Annotated[
-        str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
-    ] = None,
+    where: Where = None,
     snapshot: Snapshot = None,
     time_zone: Zone = "UTC",
 ) -> None:
@@ -84,9 +83,7 @@ def count(
 def estimate(
     context: typer.Context,
     table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="A table by its name.")] = None,
-    where: Annotated[
-        str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
-    ] = None,
+    where: Where = None,
     group_by: Annotated[
         str | None, typer.Option(help="Estimate the distinct combinations of these columns too, such as a,b.")
     ] = None,

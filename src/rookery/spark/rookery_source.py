@@ -29,7 +29,9 @@ from rookery.where.sql_text import parse_predicate
 
 _OPTIONS = ("table", "path", "catalog", "columns", "where", "time_zone", "snapshot")
 _TASK_BYTES = 64 << 20  # of files that one task reads
-_CACHE = Cache(128 << 20)  # of a process, which may plan one scan after another
+_CACHE = Cache(
+    128 << 20
+)  # of a process of Spark, which may plan several scans and has no lake
 
 
 @dataclass
