@@ -61,8 +61,8 @@ class Lake:
     def clear_cache(self) -> None:
         """Clear this lake's cache of states, segments and footers; the next call reads them again.
 
-        The data source `rookery` runs in Python processes of Spark. They have a cache of their own, which is not
-        cleared. States and segments never change, so cached ones are never wrong.
+        The data source `rookery` runs in Python processes of Spark. They have a cache of their own, which is
+        not cleared. States and segments never change, so cached ones are never wrong.
         """
         self.cache.clear()
 

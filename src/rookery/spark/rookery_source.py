@@ -29,9 +29,7 @@ from rookery.where.sql_text import parse_predicate
 
 _OPTIONS = ("table", "path", "catalog", "columns", "where", "time_zone", "snapshot")
 _TASK_BYTES = 64 << 20  # of files that one task reads
-_CACHE = Cache(
-    128 << 20
-)  # of a process of Spark, which may plan several scans and has no lake
+_CACHE = Cache(128 << 20)  # of a process of Spark, which may plan several scans and has no lake
 
 
 @dataclass
