@@ -66,8 +66,8 @@ def test_states_of_the_past_are_cleared_away_and_the_newest_stays(
     _, store = lake.open(table)
     kept = Path(store.location.removeprefix("file:").replace("//", "/"))
     (state,) = kept.glob("state-*.puffin")
-    torso = plant(kept, ".segment-0.puffin.0.tmp", 2 * DAY)
+    unfinished = plant(kept, ".segment-0.puffin.0.tmp", 2 * DAY)
     done = run_step(None, lake, table, clean_up.NAME, BRISK)
     assert done.files == 1
-    assert not torso.exists()
+    assert not unfinished.exists()
     assert state.exists()
