@@ -54,7 +54,7 @@ def _errors(bench: Bench, asked: Asked) -> Iterator[Measure]:
 
 
 def _correlated(bench: Bench, table: Estimated) -> Iterator[Measure]:
-    for columns in made.TOGETHER:
+    for columns in made.COLUMN_SETS:
         asked = Asked.of(table, pairs(table.filtered, random.Random(2), columns, PAIRS))
         data = f"{table.name}, {len(asked.wheres)} pairs of {' and '.join(columns)}"
         errors = asked.errors(estimator(bench, table))

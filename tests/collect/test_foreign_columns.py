@@ -25,7 +25,7 @@ from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.java_types import java_knows
 from tests.collect.plain import NO_SPARK
 from tests.foreign import FILES, FOREIGN, FUTURE, OTHERS, ROWS, foreign_lake, metadata_text, spelled
-from tests.maintain.tending import BRISK, by_step, subject_of
+from tests.maintain.tending import BRISK, by_step, maintained_of
 
 ALL = FILES * ROWS
 KINDS = ("variant", "geometry(srid:0)", FUTURE, "fixed-point(3)")
@@ -101,7 +101,7 @@ class TestOne:
     def test_only_such_columns(self, made: Made) -> None:
         outcome = made.analyse(Choice(columns=("g",)))
         assert outcome.skipped.keys() == {"g"}
-        for choice in (Choice(histogram=("g",)), Choice(top_k=("g",)), Choice(together=(("n", "g"),))):
+        for choice in (Choice(histogram=("g",)), Choice(top_k=("g",)), Choice(column_sets=(("n", "g"),))):
             with pytest.raises(UsageError):
                 made.analyse(choice)
 
@@ -167,12 +167,12 @@ class TestOne:
 def test_maintenance_where_java_cannot_load_the_table(tmp_path: Path) -> None:
     """No step asks Java; statistics are refreshed, once."""
     lake = foreign_lake(tmp_path, FUTURE)
-    done = by_step(maintain_table(subject_of(lake, "db.t", NO_SPARK, BRISK)))
+    done = by_step(maintain_table(maintained_of(lake, "db.t", NO_SPARK, BRISK)))
     assert {name: step.error for name, step in done.items() if step.error} == {}
     for name in NAMES[:5]:
         assert done[name].outcome is Outcome.NOT_NEEDED, name
     assert done["refresh statistics"].outcome is Outcome.DONE
-    again = by_step(maintain_table(subject_of(lake, "db.t", None, BRISK)))
+    again = by_step(maintain_table(maintained_of(lake, "db.t", None, BRISK)))
     assert again["refresh statistics"].outcome is Outcome.NOT_NEEDED
 
 

@@ -154,7 +154,7 @@ def test_a_column_set_shows_that_a_column_determines_another(table: PlainTable) 
     true = table.count(where)
     analyse(table, **independent)
     assert estimated(table, where).rows.value < true / 2
-    analyse(table, **independent, together=(("word", "city"),))
+    analyse(table, **independent, column_sets=(("word", "city"),))
     report = estimated(table, where)
     assert is_close(report, true, 1.1)
     assert sources(report) == ["top-k", "top-k", "column set"]
@@ -227,7 +227,7 @@ def test_damaged_sketches_are_passed_over(table: PlainTable) -> None:
     ],
 )
 def test_groups(table: PlainTable, where: str | None, columns: tuple[str, ...], factor: float) -> None:
-    analyse(table, histogram=("v",), top_k=("word",), together=(("word", "city"),))
+    analyse(table, histogram=("v",), top_k=("word",), column_sets=(("word", "city"),))
     rows: list[dict[str, Any]] = table.read(where or "id >= 0")
     true = len({tuple(row[name] for name in columns) for row in rows})
     report = estimated(table, where, *columns)

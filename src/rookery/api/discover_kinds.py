@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["LEAST_CONFIDENCE", "Kind"]
+__all__ = ["LEAST_CONFIDENCE", "DiscoverKind"]
 
 LEAST_CONFIDENCE = 0.99
 
 
-class Kind(StrEnum):
+class DiscoverKind(StrEnum):
     """The kinds of findings."""
 
     FOREIGN_KEY = "foreign-key"

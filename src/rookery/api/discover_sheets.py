@@ -89,7 +89,7 @@ def _unique(keys: Sequence[UniqueKey]) -> Sheet:
 
 def _dependencies(found: Sequence[Dependency]) -> Sheet:
     if not found:
-        note = "of declared column sets: `rookery analyze TABLE --together a,b` declares one"
+        note = "of declared column sets: `rookery analyze TABLE --column-set a,b` declares one"
         return Sheet("dependencies: none", notes=(note,))
     rows = tuple(
         (

@@ -59,7 +59,11 @@ class Lake:
         return self._catalog.client
 
     def clear_cache(self) -> None:
-        """Clear the cache of states, segments and footers; the next call reads them again."""
+        """Clear this lake's cache of states, segments and footers; the next call reads them again.
+
+        The data source `rookery` runs in Python processes of Spark. They have a cache of their own, which is
+        not cleared. States and segments never change, so cached ones are never wrong.
+        """
         self.cache.clear()
 
     def table_name(self, text: str) -> TableName:

@@ -34,7 +34,7 @@ from rookery.puffin import (
 )
 from rookery.puffin.codecs import CODECS as _COMPRESSIONS
 from rookery.puffin.codecs import NONE
-from rookery.puffin.layout import Flag
+from rookery.puffin.layout import FooterFlag
 from rookery.puffin.verify import verify as verify_source
 from rookery.sketch.blob_types import CHECKSUM, HEAD_CHECKSUM
 
@@ -180,7 +180,7 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
             reader.source.name,
             reader.size,
             reader.footer_size,
-            bool(reader.tail.flags & Flag.COMPRESSED_FOOTER),
+            bool(reader.tail.flags & FooterFlag.COMPRESSED_FOOTER),
             reader.metadata.properties,
             reader.metadata.extra,
             tuple(

@@ -277,11 +277,11 @@ def analyze(
     *,
     columns: Sequence[str] = (),
     exclude: Sequence[str] = (),
-    together: Sequence[Sequence[str]] = (),
+    column_sets: Sequence[Sequence[str]] = (),
     histogram: Sequence[str] = (),
     top_k: Sequence[str] = (),
     sample: int | None = None,
-    drop_together: Sequence[Sequence[str]] = (),
+    drop_column_sets: Sequence[Sequence[str]] = (),
     drop_histogram: Sequence[str] = (),
     drop_top_k: Sequence[str] = (),
     full: bool = False,
@@ -289,14 +289,17 @@ def analyze(
     dry_run: bool = False,
     lake: Lake | None = None,
     progress: Callable[[int, int], None] | None = None,
+    together: Sequence[Sequence[str]] = (),
+    drop_together: Sequence[Sequence[str]] = (),
 ) -> AnalyzeReport:
     """Bring a table's statistics up to date, reading only the files that are new.
 
-    Distinct values are counted for all columns, or for *columns*, without *exclude*, and for each group of
-    columns in *together*. *histogram* and *top_k* name columns whose quantiles and frequent values are
+    Distinct values are counted for all columns, or for *columns*, without *exclude*, and for the sets of
+    columns in *column_sets*. *histogram* and *top_k* name columns whose quantiles and frequent values are
     collected, from at most *sample* row groups per file, or from all rows if that is 0 or was never given.
     All of these are declared for the table: later calls keep them current, for any current snapshot, until
-    they are dropped by *drop_together*, *drop_histogram* or *drop_top_k*.
+    they are dropped by *drop_column_sets*, *drop_histogram* or *drop_top_k*.
+    *together* and *drop_together* are older names of *column_sets* and *drop_column_sets*.
     If *spark* is a function that returns a session, it is called only if there is work to do.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
@@ -314,7 +317,12 @@ def analyze(
         drop_histogram=drop_histogram,
         drop_top_k=drop_top_k,
     )
-    check_column_sets(together=together, drop_together=drop_together)
+    check_column_sets(
+        column_sets=column_sets,
+        drop_column_sets=drop_column_sets,
+        together=together,
+        drop_together=drop_together,
+    )
 
     @cache
     def session() -> SparkSession:
@@ -325,11 +333,11 @@ def analyze(
     choice = Choice(
         columns=tuple(columns),
         exclude=tuple(exclude),
-        together=tuple(tuple(names) for names in together),
+        column_sets=tuple(tuple(names) for names in (*column_sets, *together)),
         histogram=tuple(histogram),
         top_k=tuple(top_k),
         sample=sample,
-        drop_together=tuple(tuple(names) for names in drop_together),
+        drop_column_sets=tuple(tuple(names) for names in (*drop_column_sets, *drop_together)),
         drop_histogram=tuple(drop_histogram),
         drop_top_k=tuple(drop_top_k),
     )

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.options import options_of
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of
 
 
 def doctor(
@@ -23,5 +23,5 @@ def doctor(
     """Check Python, Java, Spark, jars, catalogs and access to their tables, and show how to fix problems."""
     from rookery.api.doctor import doctor as examine  # brings PyIceberg, which other commands do without
 
-    settings = settings_of(context)
-    show(examine(settings.lake(), tuple(only or ())), settings)
+    options = options_of(context)
+    show(examine(options.lake(), tuple(only or ())), options)

@@ -8,8 +8,8 @@ import typer
 
 from rookery.cli.console import plain, say
 from rookery.cli.history import HistoryUrl
+from rookery.cli.options import CatalogTimeout, Conf, Master, PolicyFile, options_of, seconds_of
 from rookery.cli.render import show
-from rookery.cli.settings import CatalogTimeout, Conf, Master, PolicyFile, seconds_of, settings_of
 from rookery.cli.statistics import pairs
 
 
@@ -50,9 +50,9 @@ def maintain(
     """
     from rookery.api.maintain import maintain as run  # brings PyIceberg
 
-    settings = settings_of(context)
+    options = options_of(context)
     report = run(
-        settings.lake(),
+        options.lake(),
         patterns or ("*",),
         only=only or (),
         dry_run=dry_run,
@@ -65,4 +65,4 @@ def maintain(
         conf=pairs(conf or []),
         tell=lambda message: say(f"[dim]{plain(message)}[/]"),
     )
-    show(report, settings)
+    show(report, options)

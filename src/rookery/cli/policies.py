@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.options import PolicyFile, options_of
 from rookery.cli.render import show
-from rookery.cli.settings import PolicyFile, settings_of
 
 app = typer.Typer(no_args_is_help=True, help="Show the policies of tables, and check policy files.")
 
@@ -25,8 +25,8 @@ def show_(
     """
     from rookery.api.policies import show_policy  # brings PyIceberg
 
-    settings = settings_of(context)
-    show(show_policy(table, settings.lake(), policy=policy), settings)
+    options = options_of(context)
+    show(show_policy(table, options.lake(), policy=policy), options)
 
 
 @app.command("check")
@@ -42,4 +42,4 @@ def check(
     """Check a policy file, and show how many rules it has, or the first error with its line."""
     from rookery.api.policies import check_policies  # brings PyIceberg
 
-    show(check_policies(policy), settings_of(context))
+    show(check_policies(policy), options_of(context))

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from rookery.api import puffin_files
+from rookery.cli.options import options_of
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of
 from rookery.model import UsageError
 
 app = typer.Typer(help="Inspect, verify and copy Puffin files.", no_args_is_help=True)
@@ -31,8 +31,8 @@ def inspect(context: typer.Context, file: File, table: Table = None) -> None:
     deletion vector: how many rows of which data file it deletes. The exit code is 1 if a blob cannot be
     decoded.
     """
-    settings = settings_of(context)
-    show(puffin_files.inspect(file, settings.properties_for(table, file)), settings)
+    options = options_of(context)
+    show(puffin_files.inspect(file, options.properties_for(table, file)), options)
 
 
 @app.command()
@@ -46,8 +46,8 @@ def cat(
     table: Table = None,
 ) -> None:
     """Write the payload of one blob to standard output, byte for byte."""
-    settings = settings_of(context)
-    data = puffin_files.payload(file, blob, settings.properties_for(table, file), stored=stored)
+    options = options_of(context)
+    data = puffin_files.payload(file, blob, options.properties_for(table, file), stored=stored)
     rest = memoryview(data)
     while rest:  # an unbuffered stream may accept only a part, as before a full disk or a closed pipe
         rest = rest[sys.stdout.buffer.write(rest) :]
@@ -57,8 +57,8 @@ def cat(
 @app.command()
 def verify(context: typer.Context, file: File, table: Table = None) -> None:
     """Check a file against the rules of the specification, one line each; exit with 1 on a finding."""
-    settings = settings_of(context)
-    show(puffin_files.verify(file, settings.properties_for(table, file)), settings)
+    options = options_of(context)
+    show(puffin_files.verify(file, options.properties_for(table, file)), options)
 
 
 @app.command()
@@ -87,7 +87,7 @@ def copy(
     Blobs that need no change are copied byte for byte, of any type; deletion vectors are never
     compressed. OUT is written completely or not at all.
     """
-    settings = settings_of(context)
+    options = options_of(context)
     if codec not in puffin_files.CODECS:
         raise UsageError(f"unknown codec '{codec}'", hint=f"choose one of {', '.join(puffin_files.CODECS)}")
     report = puffin_files.copy(
@@ -99,6 +99,6 @@ def copy(
         codec=codec,
         compress_footer=compress_footer,
         overwrite=overwrite,
-        properties=settings.properties_for(table, source, target),
+        properties=options.properties_for(table, source, target),
     )
-    show(report, settings)
+    show(report, options)

@@ -6,11 +6,14 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.options import options_of, split_names
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of, split_names
 from rookery.model import UsageError
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
+Where = Annotated[
+    str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
+]
 Snapshot = Annotated[int | None, typer.Option(help="Use this snapshot instead of the newest.")]
 Zone = Annotated[str, typer.Option(help="The time zone of local times in the predicate.")]
 
@@ -31,19 +34,17 @@ def explain(
     """
     from rookery.api.table import table as handle  # brings PyIceberg
 
-    settings = settings_of(context)
-    report = handle(table, settings.lake()).explain(
+    options = options_of(context)
+    report = handle(table, options.lake()).explain(
         where, snapshot=snapshot, inside=inside, time_zone=time_zone
     )
-    show(report, settings)
+    show(report, options)
 
 
 def read(
     context: typer.Context,
     table: TableName,
-    where: Annotated[
-        str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
-    ] = None,
+    where: Where = None,
     columns: Annotated[list[str] | None, typer.Option(help="Only these columns; may be repeated.")] = None,
     limit: Annotated[int | None, typer.Option(help="Read at most this many rows.", min=0)] = None,
     snapshot: Snapshot = None,
@@ -56,37 +57,33 @@ def read(
     from rookery.api.table import table as handle  # brings PyIceberg
     from rookery.cli.rows import check_output, show_rows
 
-    settings = settings_of(context)
-    check_output(settings)
-    rows = handle(table, settings.lake()).read(
+    options = options_of(context)
+    check_output(options)
+    rows = handle(table, options.lake()).read(
         where, split_names(columns) or None, limit, snapshot=snapshot, time_zone=time_zone
     )
-    show_rows(rows, settings)
+    show_rows(rows, options)
 
 
 def count(
     context: typer.Context,
     table: TableName,
-    where: Annotated[
-        str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
-    ] = None,
+    where: Where = None,
     snapshot: Snapshot = None,
     time_zone: Zone = "UTC",
 ) -> None:
     """Print how many rows match: from indexes and metadata alone where they suffice."""
     from rookery.api.count import count as count_matching  # brings PyIceberg
 
-    settings = settings_of(context)
-    opened = settings.lake().open(table)
-    show(count_matching(*opened, where, snapshot=snapshot, zone=time_zone), settings)
+    options = options_of(context)
+    opened = options.lake().open(table)
+    show(count_matching(*opened, where, snapshot=snapshot, zone=time_zone), options)
 
 
 def estimate(
     context: typer.Context,
     table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="A table by its name.")] = None,
-    where: Annotated[
-        str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
-    ] = None,
+    where: Where = None,
     group_by: Annotated[
         str | None, typer.Option(help="Estimate the distinct combinations of these columns too, such as a,b.")
     ] = None,
@@ -106,20 +103,20 @@ def estimate(
     With --sql, starts Spark and shows what it estimates for each node of a query's plan, without Rookery and
     with it attached.
     """
-    settings = settings_of(context)
+    options = options_of(context)
     if sql is not None:
         if table is not None or group_by is not None or snapshot is not None or time_zone != "UTC":
             raise UsageError("--sql takes a whole query", hint="omit the table and the other options")
         from rookery.api.plan_estimates import plan_estimates
 
-        show(plan_estimates(sql, settings.lake(), actual=actual), settings)
+        show(plan_estimates(sql, options.lake(), actual=actual), options)
         return
     if table is None or actual:
         hint = "rookery estimate TABLE [WHERE], or rookery estimate --sql QUERY [--actual]"
         raise UsageError("a table is missing" if table is None else "--actual belongs to --sql", hint=hint)
     from rookery.api.table import table as handle  # brings PyIceberg
 
-    report = handle(table, settings.lake()).estimate(
+    report = handle(table, options.lake()).estimate(
         where, group_by=split_names([group_by or ""]), snapshot=snapshot, time_zone=time_zone
     )
-    show(report, settings)
+    show(report, options)

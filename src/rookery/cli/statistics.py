@@ -10,8 +10,8 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from rookery.cli.console import say_error, talk
+from rookery.cli.options import Conf, Master, options_of, split_names
 from rookery.cli.render import show
-from rookery.cli.settings import Conf, Master, settings_of, split_names
 from rookery.model import UsageError
 
 Names = Annotated[
@@ -24,8 +24,13 @@ def analyze(
     tables: Names,
     columns: Annotated[list[str] | None, typer.Option(help="Only these columns; may be repeated.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Not these columns; may be repeated.")] = None,
-    together: Annotated[
-        list[str] | None, typer.Option(help="Count these columns together, such as a,b; may be repeated.")
+    column_set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column-set",
+            "--together",
+            help="Count the distinct combinations of these columns, such as a,b; may be repeated.",
+        ),
     ] = None,
     histogram: Annotated[
         list[str] | None, typer.Option(help="Collect quantiles of these columns; may be repeated.")
@@ -37,9 +42,11 @@ def analyze(
     sample: Annotated[
         int | None, typer.Option(help="Row groups to read per file for --histogram and --top-k; 0 for all.")
     ] = None,
-    drop_together: Annotated[
+    drop_column_set: Annotated[
         list[str] | None,
-        typer.Option(help="Drop the count of these columns together, such as a,b; may be repeated."),
+        typer.Option(
+            "--drop-column-set", "--drop-together", help="Drop this column set, such as a,b; may be repeated."
+        ),
     ] = None,
     drop_histogram: Annotated[
         list[str] | None, typer.Option(help="Drop the quantiles of these columns; may be repeated.")
@@ -62,9 +69,9 @@ def analyze(
     """
     from rookery.api.analyze_tables import analyze_tables  # brings PyIceberg
 
-    settings = settings_of(context)
+    options = options_of(context)
     report = analyze_tables(
-        settings.lake(),
+        options.lake(),
         tables,
         master=master,
         conf=pairs(conf or []),
@@ -72,11 +79,11 @@ def analyze(
         tell=say_error,
         columns=split_names(columns),
         exclude=split_names(exclude),
-        together=[split_names([names]) for names in together or ()],
+        column_sets=[split_names([names]) for names in column_set or ()],
         histogram=split_names(histogram),
         top_k=split_names(top_k),
         sample=sample,
-        drop_together=[split_names([names]) for names in drop_together or ()],
+        drop_column_sets=[split_names([names]) for names in drop_column_set or ()],
         drop_histogram=split_names(drop_histogram),
         drop_top_k=split_names(drop_top_k),
         full=full,
@@ -84,7 +91,7 @@ def analyze(
         dry_run=dry_run,
     )
     alone = len(report.tables) == 1 and not report.failed
-    show(report.tables[0] if alone else report, settings)
+    show(report.tables[0] if alone else report, options)
 
 
 def stats(
@@ -102,8 +109,8 @@ def stats(
     """
     from rookery.api.table import table as handle  # brings PyIceberg
 
-    settings = settings_of(context)
-    show(handle(table, settings.lake()).stats(partition=partition, snapshot=snapshot), settings)
+    options = options_of(context)
+    show(handle(table, options.lake()).stats(partition=partition, snapshot=snapshot), options)
 
 
 def pairs(words: list[str]) -> dict[str, str]:

@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from rookery.cli.history import HistoryUrl
-from rookery.cli.render import show
-from rookery.cli.settings import (
+from rookery.cli.options import (
     CatalogTimeout,
     Conf,
     Master,
     PolicyFile,
+    options_of,
     seconds_of,
-    settings_of,
 )
+from rookery.cli.render import show
 from rookery.cli.statistics import pairs
 from rookery.model import UsageError
 from rookery.model.interrupts import SIGNALLED
@@ -64,7 +64,7 @@ def watch(
     from rookery.api.watch import LogFormat, Pace, logging_to, parse_address  # brings PyIceberg
     from rookery.api.watch import watch as keep
 
-    settings = settings_of(context)
+    options = options_of(context)
     if log_format not in list(LogFormat):
         raise UsageError(f"there is no log format '{log_format}'", hint="use text or json")
     interval, wait = parse_duration(every).total_seconds(), seconds_of(catalog_timeout)
@@ -73,7 +73,7 @@ def watch(
     address = parse_address(metrics) if metrics is not None else None
     with logging_to(None, LogFormat(log_format)):
         report = keep(
-            settings.lake(),
+            options.lake(),
             patterns or (),
             once=once,
             policy=policy,
@@ -87,6 +87,6 @@ def watch(
     if not once:
         return
     with nullcontext() if report.signal is None else suppress(typer.Exit):
-        show(report, settings)
+        show(report, options)
     if report.signal is not None:
         raise typer.Exit(SIGNALLED + report.signal)

@@ -21,10 +21,10 @@ from rookery.collect.readable import (
 )
 from rookery.collect.refresh_distributions import refresh_rows
 from rookery.collect.segments import write_groups
-from rookery.collect.statistics import is_registered, register, registrable
 from rookery.collect.task import Costs
 from rookery.model import Field
 from rookery.sidecar import State, Store
+from rookery.sidecar.statistics_file import is_registered, register, registrable
 from rookery.tables import Table
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from rookery.io import Source
 from rookery.model import Place, UsageError
-from rookery.parquet.layout import Chunk, Footer, Leaf, PageType, ParquetError, damaged
 from rookery.parquet.minifile import PAGES_AT, one_column_file, top_level
 from rookery.parquet.page_index import PageIndex
 from rookery.parquet.ranges import JOIN_GAP, Range, read_ranges
+from rookery.parquet.structure import Chunk, Footer, Leaf, PageType, ParquetError, damaged
 from rookery.parquet.thrift import Cursor, ThriftError
 
 Rows = Sequence[tuple[int, int]]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from rookery.io import Source
 from rookery.model import Check, CheckOutcome, FormatError
 from rookery.puffin import codecs
-from rookery.puffin.layout import HEADER_SIZE, Flag
+from rookery.puffin.layout import HEADER_SIZE, FooterFlag
 from rookery.puffin.metadata import CREATED_BY_PROPERTY, BlobMetadata
 from rookery.puffin.reader import Limits, Reader
 
@@ -35,7 +35,7 @@ def _check_file(reader: Reader) -> Iterator[Check]:
     yield Check(FILE, "magic before and after the footer", CheckOutcome.OK)
     yield Check(FOOTER, "flags known", CheckOutcome.OK, f"{reader.tail.flags:#010x}")
     yield Check(FOOTER, "payload size fits the file", CheckOutcome.OK, f"{payload_size:,} bytes")
-    if reader.tail.flags & Flag.COMPRESSED_FOOTER:
+    if reader.tail.flags & FooterFlag.COMPRESSED_FOOTER:
         payload = reader.source.read(reader.footer_start + HEADER_SIZE, payload_size)
         size = codecs.CODECS[codecs.LZ4].content_size(payload)
         yield Check.of(FOOTER, "LZ4 frame states its content size", size is not None)

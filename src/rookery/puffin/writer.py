@@ -12,7 +12,7 @@ from rookery.model import Place, UsageError
 from rookery.puffin import codecs
 from rookery.puffin.errors import PuffinError
 from rookery.puffin.footer import check_describable, check_properties, encode_footer
-from rookery.puffin.layout import MAGIC, MAX_PAYLOAD_SIZE, Flag, Tail
+from rookery.puffin.layout import MAGIC, MAX_PAYLOAD_SIZE, FooterFlag, Tail
 from rookery.puffin.metadata import (
     CREATED_BY_PROPERTY,
     DELETION_VECTOR_V1,
@@ -106,7 +106,7 @@ class Writer:
         flags = 0
         if self._compress_footer:
             payload = codecs.compress(codecs.LZ4, payload, self._place())
-            flags = int(Flag.COMPRESSED_FOOTER)
+            flags = int(FooterFlag.COMPRESSED_FOOTER)
         if len(payload) > MAX_PAYLOAD_SIZE:
             raise PuffinError(
                 self._place(), f"a footer of at most {MAX_PAYLOAD_SIZE} bytes", str(len(payload))

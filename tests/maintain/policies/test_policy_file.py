@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.maintain.policies.choosing import Kind, PolicySet, Selector
+from rookery.maintain.policies.choosing import PolicySet, Selector, SelectorKind
 from rookery.maintain.policies.policy import DEFAULT, Strategy, Verify, WantedIndex
 from rookery.maintain.policies.policy_file import find_policies, load_policies
 from rookery.maintain.policies.settings import SETTINGS, policy_from
@@ -151,10 +151,10 @@ class TestGood:
               - table: sales.orders
             """)
         assert [rule.selector for rule in policies.rules] == [
-            Selector(Kind.CATALOG, ("prod",)),
-            Selector(Kind.NAMESPACE, ("prod", "a.b")),
-            Selector(Kind.TABLES, ("*_x",)),
-            Selector(Kind.TABLE, ("sales", "orders")),
+            Selector(SelectorKind.CATALOG, ("prod",)),
+            Selector(SelectorKind.NAMESPACE, ("prod", "a.b")),
+            Selector(SelectorKind.TABLES, ("*_x",)),
+            Selector(SelectorKind.TABLE, ("sales", "orders")),
         ]
 
 

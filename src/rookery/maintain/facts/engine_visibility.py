@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rookery.collect.statistics import names_gone
 from rookery.maintain.facts.staleness import Ancestry, others_registered, stated_ndvs
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
 from rookery.model.type_names import SKETCHED, base_type
+from rookery.sidecar.statistics_file import names_gone
 
 
 @dataclass(frozen=True, slots=True)

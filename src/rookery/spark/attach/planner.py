@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rookery.estimate.deleted import deleted_rows
 from rookery.estimate.known import KnownTable
-from rookery.estimate.rows import Selection, select
+from rookery.estimate.selection import Selection, select
 from rookery.io.redaction import redact
 from rookery.model import ALWAYS, And, Field, Predicate, Snapshot, TableName, all_of, opaque_parts
 from rookery.model.cache import Cache, nbytes_of

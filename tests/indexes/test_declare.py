@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.collect.declare import declare, declared_on, indexed_names, newest_state, undeclare
+from rookery.indexes.declare import declare, declared_on, indexed_names, newest_state, undeclare
 from rookery.model import UsageError
 from rookery.sidecar import Index, Store, store_of
 from tests.collect.by_rows import analyse_by_rows
