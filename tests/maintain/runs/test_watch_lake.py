@@ -64,7 +64,7 @@ class TestSite:
 
     def test_refuses_another_catalog(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PYICEBERG_CATALOG__OTHER__URI", "sqlite://")
-        with pytest.raises(UsageError, match="of another catalog") as caught:
+        with pytest.raises(UsageError, match="belongs to another catalog") as caught:
             site_of(lake, "other.db.orders").check()
         assert "--catalog other" in str(caught.value.hint)
 
