@@ -58,12 +58,13 @@ class Settings:
     timeout_ms: int = 5000  # for an answer; the query is then planned without it
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Planner:
     """Answers the requests of one session, on threads of the JVM's choice."""
 
     settings: Settings
     cache: Cache = field(default_factory=Cache)
+    before: Mapping[str, str | None] = field(default_factory=dict)  # Spark's settings that were changed
     warned: Warned = field(default_factory=Warned)
 
     class Java:

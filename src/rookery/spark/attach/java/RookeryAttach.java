@@ -89,7 +89,8 @@ class IsCommand extends AbstractFunction1 {
 
 class DaemonThreads implements ThreadFactory {
   public Thread newThread(Runnable run) {
-    Thread thread = new Thread(run, "rookery-attach");
+    // A thread that inherited the active session of the one that started it would hold it for good.
+    Thread thread = new Thread(null, run, "rookery-attach", 0, false);
     thread.setDaemon(true);
     return thread;
   }
