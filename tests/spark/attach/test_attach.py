@@ -52,6 +52,14 @@ def chosen(spark: SparkSession, lake: Lake, new_table: NewTable) -> str:
     return name
 
 
+@pytest.fixture(scope="module")
+def few(spark: SparkSession, new_table: NewTable) -> str:
+    """The same two keys alone."""
+    name = new_table("key string, wanted int")
+    spark.sql(f"INSERT INTO {name} VALUES (md5('3'), 3), (md5('703'), 703)")
+    return name
+
+
 @pytest.fixture
 def attached(spark: SparkSession) -> Iterator[SparkSession]:
     with attach(spark, least_bytes=0) as session:
@@ -275,16 +283,54 @@ def test_numbers_are_not_those_of_another_order(
         assert files_read(query, name) <= 2  # the file with new deletes is not described
 
 
-def test_more_keys_than_are_looked_for_prune_by_their_range(
-    attached: SparkSession, lake: Lake, events: str, new_table: NewTable
+BROADCAST_ONLY = "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly"
+
+
+@pytest.mark.parametrize(
+    "text, read, read_by_subquery",
+    [
+        ("SELECT e.id FROM {events} e LEFT SEMI JOIN {few} c ON e.key = c.key", 2, 2),
+        ("SELECT e.id FROM {events} e RIGHT JOIN {few} c ON e.key = c.key", FILES, 2),
+        ("SELECT e.id FROM {few} c LEFT JOIN {events} e ON e.key = c.key", FILES, 2),
+        ("SELECT e.id FROM {events} e LEFT JOIN {few} c ON e.key = c.key", FILES, FILES),
+        ("SELECT e.id FROM {events} e LEFT ANTI JOIN {few} c ON e.key = c.key", FILES, FILES),
+        ("SELECT e.id FROM {events} e FULL JOIN {few} c ON e.key = c.key", FILES, FILES),
+    ],
+)
+def test_which_joins_are_pruned_by_keys(
+    attached: SparkSession, events: str, few: str, text: str, read: int, read_by_subquery: int
 ) -> None:
-    name = new_table("id bigint, even boolean")
-    attached.sql(f"INSERT INTO {name} SELECT id, id % 2 = 0 FROM range(0, 240000, 1, 1)")
-    query = attached.sql(f"SELECT e.id FROM {events} e JOIN {name} s ON e.id = s.id + 0 WHERE s.even")
-    assert query.count() == FILES * ROWS // 2
-    text = f"SELECT e.id FROM {events} e JOIN {name} s ON e.id = s.id WHERE s.even AND s.id >= 750"
-    query = attached.sql(text)
-    assert query.count() == 25
+    """Not those that keep rows of the large table without a match.
+
+    Spark broadcasts the side of an outer join whose rows need no match. So the keys of the other one are
+    looked up only if that may be by a query of its own.
+    """
+    text = text.format(events=events, few=f"(SELECT key FROM {few} WHERE wanted > 0)")
+    alone = attached.newSession()
+    expected = sorted(map(repr, alone.sql(text).collect()))
+    for setting, files in (("true", read), ("false", read_by_subquery)):
+        attached.conf.set(BROADCAST_ONLY, setting)
+        try:
+            query = attached.sql(text)
+            assert sorted(map(repr, query.collect())) == expected != []
+            assert files_read(query, events) == files
+        finally:
+            attached.conf.unset(BROADCAST_ONLY)
+
+
+@pytest.mark.parametrize("rows", [50_000, 200_000])
+def test_more_keys_than_are_looked_for_prune_by_their_range(
+    attached: SparkSession, new_table: NewTable, events: str, rows: int
+) -> None:
+    """The condition is on another column, of which Spark infers nothing for the keys."""
+    name = new_table("id bigint, n bigint")
+    attached.sql(f"INSERT INTO {name} SELECT id, id FROM range(600, {600 + rows}, 1, 1)")
+    query = attached.sql(
+        f"SELECT /*+ BROADCAST(s) */ e.id FROM {events} e JOIN {name} s ON e.id = s.id WHERE s.n >= 650"
+    )
+    assert len(query.collect()) == 150
+    assert files_read(query, events) == 2
+    assert "(join keys)" in executed(query)
 
 
 @pytest.mark.parametrize("kind", ["LEFT SEMI", "LEFT ANTI", "LEFT", "RIGHT", "FULL"])
