@@ -381,6 +381,32 @@ def test_a_planner_that_hangs_is_not_waited_for(
     assert "no answer within 500 ms" in caplog.text
 
 
+@pytest.mark.parametrize("kind", ["scans", "subqueries"])
+def test_all_scans_of_a_query_share_the_time_for_answers(
+    spark: SparkSession, events: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Each answer alone would come in time."""
+    asked = []
+
+    def slow(*given: Any) -> Any:
+        asked.append(given)
+        Event().wait(0.4)
+        return prune(*given)
+
+    monkeypatch.setattr("rookery.spark.attach.session.Settings", partial(Settings, timeout_ms=1000))
+    monkeypatch.setattr("rookery.spark.attach.planner.prune", slow)
+    branches = [f"SELECT max(id) AS id FROM {events} WHERE id = {number}" for number in range(5, 805, 100)]
+    text = f"SELECT {', '.join(f'({each})' for each in branches)}"
+    if kind == "scans":
+        text = f"SELECT collect_list(id) FROM ({' UNION ALL '.join(branches)})"
+    expected = spark.sql(text).collect()
+    with attach(spark, runtime=False):
+        query = spark.sql(text)
+        assert query.collect() == expected
+        assert 1 <= len(asked) <= 3
+        assert "Rookery(" in executed(query)
+
+
 def test_another_object_for_the_same_session(spark: SparkSession, events: str) -> None:
     attach(type(spark)(spark.sparkContext, spark._jsparkSession))  # as getActiveSession makes one
     detach(spark)

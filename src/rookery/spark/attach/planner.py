@@ -55,7 +55,7 @@ class Settings:
     pruning: bool = True
     runtime: bool = True
     least_bytes: int = LEAST_BYTES
-    timeout_ms: int = 5000  # for an answer; the query is then planned without it
+    timeout_ms: int = 5000  # for all answers of a query; what is left of it is then planned without them
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
