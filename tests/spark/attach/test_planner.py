@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import FileSet
 from rookery.sidecar.live import live_files
 from rookery.spark.attach import planner as module
@@ -326,6 +327,39 @@ def test_damage_is_warned_of_once_a_session(table: PlainTable, caplog: pytest.Lo
         assert len(seen) == len(set(seen))
         Planner(Settings()).apply(request(table, equal(2, "int", 5)))
     assert len(caplog.records) > len(seen)  # another session says so too
+
+
+def index_bytes(table: PlainTable, monkeypatch: pytest.MonkeyPatch, *where: dict[str, Any]) -> int:
+    """How many bytes a planner with nothing cached reads of sketches and indexes to prune by a condition."""
+    seen: list[Pruning] = []
+
+    def pruned(*given: Any) -> Pruning:
+        seen.append(prune(*given))
+        return seen[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "prune", pruned)
+        assert answer(table, *where, costs=False, joins=False) != {"unknown": True}
+    (pruning,) = seen
+    return sum(stage.index_bytes for stage in pruning.stages if stage.name != "manifest file scan")
+
+
+def test_no_index_is_read_for_a_condition_that_none_serves(
+    table: PlainTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.add_index("bloom", "s")
+    table.analyse(full=True)
+    text = base64.b64encode(b"s1").decode()
+    assert index_bytes(table, monkeypatch, equal(4, "string", text)) > 0
+    for where in (
+        {"opaque": "f(s)"},
+        {"op": "ENDS_WITH", "of": [{"column": 4}, {"type": "string", "value": text}]},
+        {"op": "<>", "of": [{"column": 4}, {"type": "string", "value": text}]},
+        {"op": "IS_NULL", "of": [{"column": 4}]},
+        compared(1, ">", "bigint", 5),
+        equal(1, "bigint", -5),  # in no file, by its bounds
+    ):
+        assert index_bytes(table, monkeypatch, where) == 0, where
 
 
 def test_the_same_question_is_answered_from_the_cache(
