@@ -172,7 +172,7 @@ def _marks(spark: SparkSession) -> Any:
     gateway: Any = spark.sparkContext._gateway
     if gateway not in _MARKS:
         util = gateway.jvm.java.util
-        _MARKS[gateway] = util.Collections.synchronizedMap(util.WeakHashMap())
+        _MARKS.setdefault(gateway, util.Collections.synchronizedMap(util.WeakHashMap()))
     return _MARKS[gateway]
 
 
