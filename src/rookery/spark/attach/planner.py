@@ -73,6 +73,11 @@ class Planner:
         implements = ("java.util.function.Function",)
 
     def apply(self, text: str) -> str:
+        """Answer a request that begins with its number, and so does the answer."""
+        number, _, request = text.partition("\n")
+        return f"{number}\n{self.answer(request)}"
+
+    def answer(self, text: str) -> str:
         """Answer a request; what fails is logged, and the query runs as Spark alone would run it."""
         try:
             request = json.loads(text)

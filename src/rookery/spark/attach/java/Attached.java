@@ -2,6 +2,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.lang.ref.SoftReference;
 import java.util.*;
 import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -11,8 +12,8 @@ class Attached {
   static final ObjectMapper JSON = new ObjectMapper();
   static final int MOST_PATHS = 2000000; // that a session keeps
   static final int MOST_AT_ONCE = 4; // questions of a session
-  // Each thread has a connection to Python, which is not closed when the thread ends: so they never end, and
-  // all sessions use the same ones.
+  // Each thread has a connection to Python, which is not closed when the thread ends: so they end only after an
+  // error, and all sessions use the same ones.
   static final ExecutorService THREADS =
       new ThreadPoolExecutor(
           0, Integer.MAX_VALUE, Long.MAX_VALUE, TimeUnit.NANOSECONDS, new SynchronousQueue(), new DaemonThreads());
@@ -129,7 +130,8 @@ class Attached {
 
   Future started(Question question) {
     try {
-      Future answer = THREADS.submit(question);
+      FutureTask answer = new FutureTask(question);
+      THREADS.execute(new Asking(answer, question));
       question.isAsked = true;
       return answer;
     } catch (RuntimeException error) {
@@ -190,12 +192,18 @@ class Skipped {
   }
 }
 
+/**
+ * A question has a number, which its answer begins with. py4j leaves the rest of a call unread if it refuses the call,
+ * and then every answer on that connection would be that of an earlier question, which names other files.
+ */
 class Question implements Callable {
+  static final AtomicLong NUMBERS = new AtomicLong();
   final Function planner;
   final String text;
   final Semaphore used;
   volatile boolean isAsked = false;
   volatile boolean isAnswered = false;
+  volatile boolean isUnderstood = false;
 
   Question(Function planner, String text, Semaphore used) {
     this.planner = planner;
@@ -205,10 +213,34 @@ class Question implements Callable {
 
   public Object call() {
     try {
-      return planner.apply(text);
+      String number = NUMBERS.incrementAndGet() + "\n";
+      String received = (String) planner.apply(number + text);
+      if (received == null || !received.startsWith(number)) {
+        throw new IllegalStateException("the answer is that of another question");
+      }
+      isUnderstood = true;
+      return received.substring(number.length());
     } finally {
       isAnswered = true;
       used.release();
+    }
+  }
+}
+
+/** Asks a question; the thread ends, and its connection is used no more, unless the answer is that of the question. */
+class Asking implements Runnable {
+  final FutureTask answer;
+  final Question question;
+
+  Asking(FutureTask answer, Question question) {
+    this.answer = answer;
+    this.question = question;
+  }
+
+  public void run() {
+    answer.run();
+    if (!question.isUnderstood) {
+      throw new IllegalStateException("the connection is not used any more");
     }
   }
 }
