@@ -58,6 +58,13 @@ def tables(spark: SparkSession, namespace: str | None = None) -> Iterator[NewTab
         _catalog(spark).dropNamespace(_array(spark, [namespace]), False)
 
 
+def append_ids(
+    spark: SparkSession, table: str, start: int, rows: int, files: int = 1, *, columns: Sequence[str]
+) -> None:
+    """Append rows with successive ids in a column `id`, and with columns computed from it."""
+    spark.range(start, start + rows, 1, files).selectExpr("id", *columns).writeTo(table).append()
+
+
 def drop(spark: SparkSession, names: Iterable[str]) -> None:
     """Drop tables of the embedded catalog that are there, without planning a statement for each."""
     catalog, jvm = _catalog(spark), cast(Any, spark._jvm)

@@ -16,7 +16,7 @@ from benchmarks.lake import CATALOG, Bench, generated
 from rookery.discover import ForeignKey
 
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
-TOGETHER = {"lineitem": ("l_partkey", "l_suppkey"), "partsupp": ("ps_partkey", "ps_suppkey")}
+COLUMN_SETS = {"lineitem": ("l_partkey", "l_suppkey"), "partsupp": ("ps_partkey", "ps_suppkey")}
 REFERENCES = {
     ("lineitem", ("l_orderkey",), "orders", ("o_orderkey",)),
     ("lineitem", ("l_partkey",), "part", ("p_partkey",)),
@@ -41,8 +41,8 @@ def made(bench: Bench, effort: Effort) -> Path:
         if not bench.exists(name):
             frame = bench.spark.read.parquet(str(source))
             frame.writeTo(f"{CATALOG}.{name}").tableProperty("format-version", "2").create()
-        together = [TOGETHER[table]] if table in TOGETHER else []
-        rookery.analyze(bench.spark, name, lake=bench.lake, together=together)
+        column_sets = [COLUMN_SETS[table]] if table in COLUMN_SETS else []
+        rookery.analyze(bench.spark, name, lake=bench.lake, column_sets=column_sets)
     return folder
 
 

@@ -56,7 +56,7 @@ def rows(sessions: Sessions, asked: Sequence[Asked], estimators: Sequence[Estima
 
 def correlated(sessions: Sessions, asked: Asked) -> Iterator[Measure]:
     """Measure equalities on the columns of a set."""
-    for columns in made.TOGETHER:
+    for columns in made.COLUMN_SETS:
         wheres = pairs(asked.table.filtered, random.Random(2), columns, PAIRS)
         both = Asked.of(asked.table, wheres)
         ours, theirs = (both.errors(_estimator(sessions, both, attached=each)) for each in (True, False))

@@ -70,7 +70,7 @@ def skewed(bench: Bench, effort: Effort) -> Estimated:
         MADE,
         histogram=made.HISTOGRAM,
         top_k=made.TOP_K,
-        together=made.TOGETHER,
+        column_sets=made.COLUMN_SETS,
         lake=bench.lake,
     )
     columns = tuple(pq.read_schema(parquet).names)

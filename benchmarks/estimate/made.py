@@ -11,7 +11,7 @@ import pyarrow as pa
 ROWS = 2_000_000
 FILES = 32
 WORDS, COUNTRIES, CITIES, BRANDS, MODELS = 20_000, 40, 2_000, 50, 1_000
-TOGETHER = (("country", "city"), ("brand", "model"))
+COLUMN_SETS = (("country", "city"), ("brand", "model"))
 TOP_K = ("word", "amount", "country", "city", "brand", "model", "status")
 HISTOGRAM = ("amount", "price", "day")
 FIRST_DAY = datetime.date(2020, 1, 1)

@@ -16,7 +16,7 @@ from benchmarks.harness import Effort, Measure
 from benchmarks.lake import Bench, open_bench
 from benchmarks.tpch.data import make as make_tpch
 
-TITLE = "Estimates of filters and joins, compared with what is true"
+TITLE = "Estimates of filters and joins, compared with the true numbers"
 PACKAGES = ("rookery", "pyspark", "pyiceberg", "pyarrow", "numpy", "duckdb")
 FILTERS, PAIRS = 200, 100  # of each table, of each column set
 MEDIAN, NEARLY_ALL, CORRELATED = 1.3, 3.0, 2.0
@@ -54,7 +54,7 @@ def _errors(bench: Bench, asked: Asked) -> Iterator[Measure]:
 
 
 def _correlated(bench: Bench, table: Estimated) -> Iterator[Measure]:
-    for columns in made.TOGETHER:
+    for columns in made.COLUMN_SETS:
         asked = Asked.of(table, pairs(table.filtered, random.Random(2), columns, PAIRS))
         data = f"{table.name}, {len(asked.wheres)} pairs of {' and '.join(columns)}"
         errors = asked.errors(estimator(bench, table))

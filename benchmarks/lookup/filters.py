@@ -42,8 +42,8 @@ def rows(lookup: Lookup, effort: Effort) -> Iterator[Measure]:
             break
     data = f"{probes:,} absent keys in each of {len(rates)} files"
     limit = MOST_OVER * FPP
-    yield Measure("false positives, mean", data, float(np.mean(rates)), "share", limit, "asked for", FPP)
-    yield Measure("false positives, worst file", data, max(rates), "share", limit, "asked for", FPP)
+    yield Measure("false positives, mean", data, float(np.mean(rates)), "share", limit, "requested", FPP)
+    yield Measure("false positives, worst file", data, max(rates), "share", limit, "requested", FPP)
     yield Measure("false negatives", f"{probed:,} keys that are there", missed, "keys", 0)
 
 

@@ -45,7 +45,7 @@ def rows(lookup: Lookup, effort: Effort) -> Iterator[Row]:
     for peer in peers:
         yield from _asked("read, warm", lookup, warm, peer, keys)
     if dataset is not None:
-        opened = Peer("Lance BTREE, opened anew", lances.Cold(dataset.path), 1 / 4)
+        opened = Peer("Lance BTREE, reopened", lances.Cold(dataset.path), 1 / 4)
         yield from _asked("read, nothing cached", lookup, cold, opened, keys)
     for peer in peers:
         yield from _asked(

@@ -11,7 +11,7 @@ from benchmarks.harness import Effort, Measure
 from benchmarks.lake import beside, counted, forget_all
 from benchmarks.lookup.data import FPP, NAME, Lookup, where
 from rookery.api.where import bind
-from rookery.read.rows import read_table
+from rookery.read.table_reader import read_table
 
 KEYS = 40
 ABSENT = 1_000

@@ -17,7 +17,7 @@ WAYS = {"rookery": plan_ours, "pyiceberg": plan_pyiceberg}
 
 def rows(plan: Plan, effort: Effort) -> Iterator[Measure]:
     ours, theirs = (_measured(plan, way) for way in WAYS)
-    for what, key in (("memory held after planning", "held"), ("the most while planning", "most")):
+    for what, key in (("memory after planning", "held"), ("peak memory while planning", "most")):
         yield Measure(what, plan.described, ours[key], "bytes", None, "PyIceberg", theirs[key])
 
 

@@ -86,7 +86,7 @@ def test_clear_cache(own_lake: Lake) -> None:
 
 
 LISTS = ("columns", "exclude", "histogram", "top_k", "drop_histogram", "drop_top_k")
-SETS = ("together", "drop_together")
+SETS = ("column_sets", "drop_column_sets", "together", "drop_together")
 
 
 @pytest.mark.parametrize("option", [*LISTS, *SETS])
@@ -98,6 +98,15 @@ def test_columns_of_an_analysis_are_lists(own_lake: Lake, option: str) -> None:
         with pytest.raises(UsageError, match="list of names") as caught:
             rookery.analyze(own_lake.spark, "db.t", lake=own_lake, **{option: value})  # type: ignore[arg-type]
         assert f"use {option}=[" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("option", SETS)
+def test_column_sets_by_either_name(own_lake: Lake, option: str) -> None:
+    own_lake.catalog.create_namespace("db")
+    table = own_lake.catalog.create_table("db.t", pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    table.append(pa.table({"a": [1], "b": [2]}))
+    with pytest.raises(UsageError, match="a column set needs two different columns"):
+        rookery.analyze(own_lake.spark, "db.t", lake=own_lake, **{option: [["b"]]})  # type: ignore[arg-type]
 
 
 def test_columns_of_a_table_are_lists(own_lake: Lake) -> None:

@@ -40,7 +40,7 @@ def test_the_catalog_need_not_be_named(spark: SparkSession, letters: str) -> Non
 
 def test_handles_show_the_table_as_it_is_now(spark: SparkSession, lake: Lake, letters: str) -> None:
     handle = rookery.table(letters, lake)
-    assert handle.stats().freshness == "never analysed"
+    assert handle.stats().freshness == "never analyzed"
     rookery.analyze(spark, letters, lake=lake)
     assert handle.stats().freshness == "current"
     spark.sql(f"DELETE FROM {letters} WHERE id < 10")

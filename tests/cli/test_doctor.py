@@ -57,7 +57,7 @@ def test_json(rookery: Rookery) -> None:
 
 
 def test_jars_at_hand_and_not(rookery: Rookery, home: Path) -> None:
-    assert "fetched at the first session" in rookery("doctor", "--only", "jars")[1]
+    assert "downloaded by the first session" in rookery("doctor", "--only", "jars")[1]
     for package in doctor_api.spark_catalog(embedded()).packages:
         jar = home / doctor_api._IVY_JARS / doctor_api._jar_name(package)
         jar.parent.mkdir(parents=True, exist_ok=True)

@@ -132,7 +132,7 @@ def test_index_list(rookery: Rookery, name: str) -> None:
         (["explain", "{t}", "v = 1", "--output", "arrow"], "cannot be printed as arrow", "rookery read"),
         (["index", "add", "{t}", "btree", "k"], "there is no index 'btree'", "bitmap, bloom"),
         (["index", "add", "{t}", "bloom", "nope"], "there is no column 'nope'", "the columns are"),
-        (["index", "add", "{t}", "bloom", "a.element"], "cannot be indexed", "one value a row"),
+        (["index", "add", "{t}", "bloom", "a.element"], "cannot be indexed", "one value per row"),
         (["index", "add", "{t}", "bloom", "k", "--fpp", "2"], "rate of 2", "between 0"),
         (["index", "add", "{t}", "bitmap", "s", "--fpp", "0.1"], "rate of 0.1", "a bitmap index has none"),
         (["index", "drop", "{t}", "bloom", "v"], "no bloom index on 'v'", "index list"),

@@ -223,12 +223,12 @@ class TestAnalyze:
         spark.sql(f"INSERT INTO {name} SELECT 7, null")
         code, out, err = rookery("analyze", name)
         assert (code, err) == (0, "")
-        assert out.splitlines()[-1] == "nothing: columns of type unknown are not analysed"
+        assert out.splitlines()[-1] == "nothing: columns of type unknown are not analyzed"
         known = columns_of(rookery, "stats", name)
         assert (known["id"]["ndv"], known["nothing"]["ndv"]) == (1, None)
         code, out, _ = rookery("analyze", name, "--columns", "nothing")
         assert code == 0
-        assert "nothing: columns of type unknown are not analysed" in out
+        assert "nothing: columns of type unknown are not analyzed" in out
 
 
 class TestStats:
@@ -248,7 +248,7 @@ class TestStats:
     def test_never_analysed(self, rookery: Rookery, people: str) -> None:
         code, out, _ = rookery("stats", people)
         assert code == 0
-        assert out.splitlines()[0] == f"{people}: 10 rows in 1 file, never analysed"
+        assert out.splitlines()[0] == f"{people}: 10 rows in 1 file, never analyzed"
         column = columns_of(rookery, "stats", people)["id"]
         assert (column["ndv"], column["snapshot_id"], column["coverage"]) == (None, None, 0.0)
         assert (column["nulls"], column["min"], column["max"]) == (0, 0, 9)  # metadata knows this much
@@ -285,7 +285,7 @@ class TestStats:
         name = own_table("id bigint", "people")
         spark.sql(f"INSERT INTO {name} VALUES (1)")
         assert name == people
-        assert rookery("stats", people)[1].splitlines()[0].endswith(", never analysed")
+        assert rookery("stats", people)[1].splitlines()[0].endswith(", never analyzed")
         assert columns_of(rookery, "analyze", people)["id"]["ndv"] == 1
 
     def test_human_values(self, rookery: Rookery, spark: SparkSession, own_table: NewTable) -> None:
@@ -469,8 +469,8 @@ class TestBadInput:
         name = own_table("a int")
         code, out, err = rookery("analyze", name)
         assert (code, err) == (0, "")
-        assert out == f"{name}: the table is empty, there is nothing to analyse\n"
-        assert rookery("stats", name)[1].splitlines()[0] == f"{name}: 0 rows in 0 files, never analysed"
+        assert out == f"{name}: the table is empty, there is nothing to analyze\n"
+        assert rookery("stats", name)[1].splitlines()[0] == f"{name}: 0 rows in 0 files, never analyzed"
         assert not kept(lake, name).exists()
 
     @pytest.mark.parametrize("analysed_before", [False, True])
@@ -494,7 +494,7 @@ class TestBadInput:
         spark.sql(f"INSERT INTO {name} SELECT 7, parse_json('{{}}')")
         code, out, err = rookery("analyze", name)
         assert (code, err) == (0, "")
-        assert "columns of type variant are not analysed" in out
+        assert "columns of type variant are not analyzed" in out
 
     @pytest.mark.parametrize("command", ["analyze", "stats"])
     def test_unreachable_catalog(

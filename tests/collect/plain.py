@@ -19,7 +19,7 @@ from rookery.collect.prepare import AnalyzePlan, prepare
 from rookery.collect.progress import silent
 from rookery.collect.segments import Written, write_groups
 from rookery.model import Snapshot, TableName
-from rookery.read.rows import count_rows, read_table
+from rookery.read.table_reader import count_rows, read_table
 from rookery.sidecar import State, Store
 from rookery.tables.iceberg import IcebergTable
 

@@ -62,7 +62,7 @@ def test_only_columns_that_cannot_be_counted_are_no_error() -> None:
 
 
 def test_column_sets_follow_the_columns() -> None:
-    chosen, _ = choose(FIELDS, Choice(columns=("id",), together=(("price", "id"), ("id", "identity"))))
+    chosen, _ = choose(FIELDS, Choice(columns=("id",), column_sets=(("price", "id"), ("id", "identity"))))
     assert names(chosen) == ["id", "id + price", "id + identity"]
     assert all(field.id < 0 for field in chosen[1:])
 

@@ -30,7 +30,9 @@ def after(*choices: Choice) -> Declared:
 
 def test_what_is_declared_stays_declared() -> None:
     declared = after(
-        Choice(histogram=("id",), sample=3), Choice(top_k=("word", "id")), Choice(together=(("word", "id"),))
+        Choice(histogram=("id",), sample=3),
+        Choice(top_k=("word", "id")),
+        Choice(column_sets=(("word", "id"),)),
     )
     assert declared.columns(HISTOGRAM) == {1}
     assert declared.columns(TOP_K) == {1, 2}
@@ -41,9 +43,9 @@ def test_what_is_declared_stays_declared() -> None:
 
 def test_dropping_one_leaves_the_others() -> None:
     everything = Choice(
-        histogram=("id", "word"), top_k=("id",), together=(("id", "word"), ("id", "flag")), sample=2
+        histogram=("id", "word"), top_k=("id",), column_sets=(("id", "word"), ("id", "flag")), sample=2
     )
-    declared = after(everything, Choice(drop_histogram=("id",), drop_together=(("word", "id"),)))
+    declared = after(everything, Choice(drop_histogram=("id",), drop_column_sets=(("word", "id"),)))
     assert declared.columns(HISTOGRAM) == {2}
     assert declared.columns(TOP_K) == {1}
     assert (declared.column_sets, declared.sample) == (((1, 3),), 2)
@@ -60,7 +62,7 @@ def test_dropped_and_declared_in_one_call_is_declared() -> None:
     [
         (Choice(drop_histogram=("id",)), "no histogram of 'id' to drop"),
         (Choice(drop_top_k=("word",)), "no list of frequent values of 'word' to drop"),
-        (Choice(drop_together=(("word", "id"),)), "no column set 'id \\+ word' to drop"),
+        (Choice(drop_column_sets=(("word", "id"),)), "no column set 'id \\+ word' to drop"),
         (Choice(histogram=("data",)), "a histogram of 'data', a binary, is not supported"),
         (Choice(histogram=("s",)), "a histogram of 's.x', a int, is not supported"),
         (Choice(top_k=("l",)), "frequent values of 'l.element', a int, is not supported"),

@@ -25,7 +25,7 @@ from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.java_types import java_knows
 from tests.collect.plain import NO_SPARK
 from tests.foreign import FILES, FOREIGN, FUTURE, OTHERS, ROWS, foreign_lake, metadata_text, spelled
-from tests.maintain.tending import BRISK, by_step, subject_of
+from tests.maintain.tending import BRISK, by_step, maintained_of
 
 ALL = FILES * ROWS
 KINDS = ("variant", "geometry(srid:0)", FUTURE, "fixed-point(3)")
@@ -77,7 +77,7 @@ class TestOne:
         outcome = made.analyse()
         assert outcome.skipped.keys() == set(FOREIGN)
         for why in outcome.skipped.values():
-            assert why.startswith(f"columns of type {made.kind} are not analysed")
+            assert why.startswith(f"columns of type {made.kind} are not analyzed")
             assert why.endswith("so nothing is registered for other engines") is not java_knows(made.kind)
         assert bool(made.registered) is outcome.committed is java_knows(made.kind)
         stats = {column.name: column for column in made.handle.stats().columns}
@@ -94,14 +94,14 @@ class TestOne:
                 0,
             )
             assert {found.unknown[key] for key in ("ndv", "min", "max")} == {
-                f"columns of type {made.kind} are not analysed"
+                f"columns of type {made.kind} are not analyzed"
             }
         assert metadata_text(made.lake) == before
 
     def test_only_such_columns(self, made: Made) -> None:
         outcome = made.analyse(Choice(columns=("g",)))
         assert outcome.skipped.keys() == {"g"}
-        for choice in (Choice(histogram=("g",)), Choice(top_k=("g",)), Choice(together=(("n", "g"),))):
+        for choice in (Choice(histogram=("g",)), Choice(top_k=("g",)), Choice(column_sets=(("n", "g"),))):
             with pytest.raises(UsageError):
                 made.analyse(choice)
 
@@ -155,7 +155,7 @@ class TestOne:
         assert run([*options, "read", "db.t", "n = 3", "--columns", "n,w", "--output", "json"]) == 0
         assert '"w3"' in capsys.readouterr().out
         assert run([*options, "stats", "db.t"]) == 0
-        assert f"not known: columns of type {made.kind} are not analysed" in capsys.readouterr().out
+        assert f"not known: columns of type {made.kind} are not analyzed" in capsys.readouterr().out
 
     def test_status(self, made: Made) -> None:
         made.analyse()
@@ -167,12 +167,12 @@ class TestOne:
 def test_maintenance_where_java_cannot_load_the_table(tmp_path: Path) -> None:
     """No step asks Java; statistics are refreshed, once."""
     lake = foreign_lake(tmp_path, FUTURE)
-    done = by_step(maintain_table(subject_of(lake, "db.t", NO_SPARK, BRISK)))
+    done = by_step(maintain_table(maintained_of(lake, "db.t", NO_SPARK, BRISK)))
     assert {name: step.error for name, step in done.items() if step.error} == {}
     for name in NAMES[:5]:
         assert done[name].outcome is Outcome.NOT_NEEDED, name
     assert done["refresh statistics"].outcome is Outcome.DONE
-    again = by_step(maintain_table(subject_of(lake, "db.t", None, BRISK)))
+    again = by_step(maintain_table(maintained_of(lake, "db.t", None, BRISK)))
     assert again["refresh statistics"].outcome is Outcome.NOT_NEEDED
 
 

@@ -151,7 +151,7 @@ def test_full_reads_all_and_forgets_no_declaration(writer: MemoryWriter, store: 
     table = writer.open()
     at = table.snapshot()
     assert at is not None
-    change = change_by(table.fields(), Choice(together=(("id", "word"),), top_k=("word",)))
+    change = change_by(table.fields(), Choice(column_sets=(("id", "word"),), top_k=("word",)))
     work = prepare(table, store, at, table.fields(), False, change)
     assert [field.name for field in work.fields] == ["id", "word", "id + word"]
     store.publish(work.declared.on(analyse_by_rows(writer, store)))
@@ -160,7 +160,7 @@ def test_full_reads_all_and_forgets_no_declaration(writer: MemoryWriter, store: 
     assert (work.declared.column_sets, work.declared.columns("top-k")) == (((1, 2),), {2})
     work = prepared(writer.open(), store)
     assert read_again(work) == [(3, ["id + word"])]  # declared, and not collected yet
-    drop = change_by(table.fields(), Choice(drop_together=(("id", "word"),)))
+    drop = change_by(table.fields(), Choice(drop_column_sets=(("id", "word"),)))
     work = prepare(table, store, at, table.fields(), False, drop)
     assert (read_again(work), work.declarations_differ) == ([], True)
     assert differs(work, NOTHING)

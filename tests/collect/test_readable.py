@@ -87,7 +87,7 @@ def test_files_in_which_a_column_cannot_be_read() -> None:
 def test_reasons() -> None:
     plain, foreign = table(ID), table(ID, not_loadable="it has a type of the future")
     shape = Field(9, "shape", "geometry")
-    assert why_not_sketched(plain, shape) == "columns of type geometry are not analysed"
+    assert why_not_sketched(plain, shape) == "columns of type geometry are not analyzed"
     assert why_not_sketched(foreign, shape).endswith("so nothing is registered for other engines")
     assert why_skipped(plain, CLOCK, 1, {3}).endswith("of type time from ORC and Avro; 1 file not covered")
     assert why_skipped(plain, ID, 2, {3}).startswith("Spark cannot read Avro files of a table with")

@@ -18,7 +18,7 @@ from rookery.model import Compare, Op
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set
 from rookery.puffin import open_puffin
-from rookery.read.rows import count_rows
+from rookery.read.table_reader import count_rows
 from rookery.sidecar import store_of
 from rookery.sidecar.checksums import footer_checksum
 from rookery.sidecar.state import NO_COLUMN_IS_YOUNGER

@@ -23,7 +23,7 @@ from rookery.api.where import bind
 from rookery.model import Predicate, Snapshot, StorageError, UsageError, opaque_parts
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
-from rookery.read.rows import read_table
+from rookery.read.table_reader import read_table
 from rookery.sidecar import Store
 from rookery.spark.attach import attach
 from rookery.tables.iceberg import IcebergTable

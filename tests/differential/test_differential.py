@@ -9,7 +9,7 @@ import pytest
 
 from rookery.prune import cascade
 from rookery.prune.cascade import Pruning
-from rookery.read import rows as reading
+from rookery.read import table_reader as reading
 from tests.differential.columns import leaf, make, rows
 from tests.differential.predicates import Predicates
 from tests.differential.queries import Parts

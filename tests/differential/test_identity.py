@@ -238,7 +238,9 @@ def test_a_state_that_knows_files_by_their_names(
     write(tmp_path / "in", 0, "k")
     add(world, name, tmp_path / "in")
     learn(world, name)
-    rookery.analyze(world.spark, name, lake=world.lake, together=[["id", "k"]], histogram=["id"], top_k=["k"])
+    rookery.analyze(
+        world.spark, name, lake=world.lake, column_sets=[["id", "k"]], histogram=["id"], top_k=["k"]
+    )
     _, store = rookery.table(name, world.lake).load()
     for written, state in list(store.newest([])):
         (Path(store.location.removeprefix("file:")) / written).unlink()

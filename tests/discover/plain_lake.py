@@ -19,20 +19,20 @@ from tests.collect.plain import NO_SPARK
 
 
 def add_table(lake: Lake, name: str, *files: pa.Table) -> None:
-    """Create a table of these files; it is not analysed."""
+    """Create a table of these files; it is not analyzed."""
     table = lake.catalog.create_table(f"db.{name}", files[0].schema)
     for rows in files:
         table.append(rows)
 
 
 def analyse(
-    lake: Lake, name: str, *, together: Sequence[tuple[str, ...]] = (), columns: tuple[str, ...] = ()
+    lake: Lake, name: str, *, column_sets: Sequence[tuple[str, ...]] = (), columns: tuple[str, ...] = ()
 ) -> State:
     """Describe a table as `analyze` does."""
     table, store = lake.open(f"db.{name}")
     snapshot = table.snapshot()
     assert snapshot is not None
-    choice = Choice(columns=columns, together=tuple(together))
+    choice = Choice(columns=columns, column_sets=tuple(column_sets))
     fields, _ = choose(table.fields(snapshot), choice)
     work = prepare(table, store, snapshot, fields, False, change_by(table.fields(snapshot), choice))
     written = write_groups(NO_SPARK, table, store, work, silent)

@@ -115,7 +115,7 @@ def test_all_that_is_true_is_found_and_nothing_else(made: dict[str, Columns]) ->
             rows = pa.table({name: pa.array(values, TYPES[kind]) for name, (kind, values) in columns.items()})
             files = [part for part in (rows.slice(0, 3), rows.slice(3)) if len(part)]
             add_table(lake, table, *files)
-            analyse(lake, table, together=[("c0", "c1")])
+            analyse(lake, table, column_sets=[("c0", "c1")])
         report = lake.discover()
     assert report.not_compared == ()
     assert report.columns == len(truth.rows)

@@ -37,7 +37,7 @@ def test_text_fits_80_columns(shop: list[str], capsys: pytest.CaptureFixture[str
         line.split() == ["db.orders.customer_id", "db.customers.id", "100%", "67%", "1", "high"]
         for line in lines
     )
-    assert "never analysed" in out
+    assert "never analyzed" in out
 
 
 def test_json_has_all(shop: list[str], capsys: pytest.CaptureFixture[str]) -> None:

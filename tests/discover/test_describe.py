@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rookery.api.discover import Kind, discovered
+from rookery.api.discover import DiscoverKind, discovered
 from rookery.api.lake import Lake
 from rookery.discover import describe_table
 from rookery.model import UsageError
@@ -38,7 +38,7 @@ def test_never_analysed_and_empty(lake: Lake) -> None:
     report = lake.discover()
     assert report.columns == 0
     assert (report.foreign_keys, report.unique, report.same_values) == ((), (), ())
-    assert "never analysed" in reasons(lake)["db.never", None]
+    assert "never analyzed" in reasons(lake)["db.never", None]
     assert "no rows" in reasons(lake)["db.empty", None]
 
 
@@ -52,17 +52,17 @@ def test_stale(lake: Lake) -> None:
     analyse(lake, "t")
     assert lake.discover().unique == ()
     lake.load("db.t").overwrite(numbers(7))
-    assert "2 described files no longer there" in reasons(lake)["db.t", None]
+    assert "2 described files removed" in reasons(lake)["db.t", None]
 
 
 def test_a_column_that_is_not_described_in_all_files(lake: Lake) -> None:
     add_table(lake, "t", numbers(1, 2, x=[1, 2]))
-    analyse(lake, "t", together=[("id", "x")])
+    analyse(lake, "t", column_sets=[("id", "x")])
     lake.load("db.t").append(numbers(3, x=[3]))
     analyse(lake, "t", columns=("id",))
     report = lake.discover()
     assert {each.columns for each in report.unique or ()} >= {("id",)}
-    assert "not analysed in all files" in reasons(lake)["db.t", "x"]
+    assert "not analyzed in all files" in reasons(lake)["db.t", "x"]
 
 
 def test_a_type_that_has_no_sketches(lake: Lake) -> None:
@@ -96,8 +96,8 @@ def test_deleted_rows(tmp_path: Path) -> None:
     facts = describe_table(writer.open(), store)
     (column,) = facts.columns
     assert (column.deletes, column.rows_exact, column.distinct, column.rows_high) == (True, False, 19, 20)
-    assert discovered([facts], {Kind.UNIQUE}, 0.99).unique == ()
-    (key,) = discovered([facts], {Kind.UNIQUE}, 0.9).unique or ()
+    assert discovered([facts], {DiscoverKind.UNIQUE}, 0.99).unique == ()
+    (key,) = discovered([facts], {DiscoverKind.UNIQUE}, 0.9).unique or ()
     assert (key.deletes, key.confidence) == (True, 0.95)
 
 
@@ -127,7 +127,9 @@ def test_dependencies(lake: Lake) -> None:
     )
     add_table(lake, "t", rows)
     analyse(
-        lake, "t", together=[("zip", "city"), ("zip", "street"), ("city", "floor"), ("zip", "city", "street")]
+        lake,
+        "t",
+        column_sets=[("zip", "city"), ("zip", "street"), ("city", "floor"), ("zip", "city", "street")],
     )
     report = lake.discover(kinds=["dependency"])
     found = {(each.columns, each.determines) for each in report.dependencies or ()}

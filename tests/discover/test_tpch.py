@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.discover.tpch import REFERENCES, TABLES, TOGETHER, Truth, named
+from benchmarks.discover.tpch import COLUMN_SETS, REFERENCES, TABLES, Truth, named
 from benchmarks.lake import generated
 
 import rookery
@@ -26,8 +26,8 @@ def test_foreign_keys_of_tpch(spark: SparkSession, lake: Lake, tmp_path: Path) -
     try:
         for table, name in names.items():
             spark.read.parquet(str(generated(tmp_path, table, SCALE))).writeTo(name).create()
-            together = [TOGETHER[table]] if table in TOGETHER else []
-            rookery.analyze(spark, name, lake=lake, together=together)
+            column_sets = [COLUMN_SETS[table]] if table in COLUMN_SETS else []
+            rookery.analyze(spark, name, lake=lake, column_sets=column_sets)
         report = lake.discover(f"{namespace}.*")
     finally:
         drop(spark, names.values())

@@ -9,7 +9,7 @@ import pytest
 
 from rookery.collect.analyze import analyze
 from rookery.estimate.deleted import _own
-from rookery.estimate.rows import Selection, select
+from rookery.estimate.selection import Selection, select
 from rookery.model import ALWAYS, Certainty, Compare, Op, Predicate
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set

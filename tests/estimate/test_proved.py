@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.transforms import IdentityTransform
 
-from rookery.estimate.rows import select
+from rookery.estimate.selection import select
 from rookery.model import Certainty
 from rookery.prune.cascade import prune
 from tests.estimate.analysed import analyse
@@ -53,7 +53,7 @@ def test_with_sketches_indexes_and_newer_files(tmp_path: Path, seed: str) -> Non
         table.add_index("bitmap", name)
     table.add_index("bloom", names[5])
     able = [name for name, kind in table.kinds.items() if not kind.startswith(("binary", "fixed", "boolean"))]
-    analyse(table, histogram=able, top_k=names, together=((names[1], names[2]), (names[6], names[10])))
+    analyse(table, histogram=able, top_k=names, column_sets=((names[1], names[2]), (names[6], names[10])))
     exact, proven = check(table.view(), 120)
     assert exact > 20
     assert proven > 40

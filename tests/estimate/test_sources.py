@@ -55,7 +55,7 @@ def is_close(report: EstimateReport, true: int, factor: float) -> bool:
 def test_no_predicate_is_exact_with_no_analysis(table: PlainTable) -> None:
     report = estimated(table)
     assert (report.rows.value, report.rows.kind) == (ROWS * FILES, Certainty.EXACT)
-    assert report.notes == ("the table was never analysed: only its metadata is used",)
+    assert report.notes == ("the table was never analyzed: only its metadata is used",)
 
 
 def test_bounds_are_added_up_over_files(table: PlainTable) -> None:
@@ -176,7 +176,7 @@ def test_a_column_set_shows_that_a_column_determines_another(table: PlainTable) 
     true = table.count(where)
     analyse(table, **independent)
     assert estimated(table, where).rows.value < true / 2
-    analyse(table, **independent, together=(("word", "city"),))
+    analyse(table, **independent, column_sets=(("word", "city"),))
     report = estimated(table, where)
     assert is_close(report, true, 1.1)
     assert sources(report) == ["top-k", "top-k", "column set"]
@@ -249,7 +249,7 @@ def test_damaged_sketches_are_passed_over(table: PlainTable) -> None:
     ],
 )
 def test_groups(table: PlainTable, where: str | None, columns: tuple[str, ...], factor: float) -> None:
-    analyse(table, histogram=("v",), top_k=("word",), together=(("word", "city"),))
+    analyse(table, histogram=("v",), top_k=("word",), column_sets=(("word", "city"),))
     rows: list[dict[str, Any]] = table.read(where or "id >= 0")
     true = len({tuple(row[name] for name in columns) for row in rows})
     report = estimated(table, where, *columns)

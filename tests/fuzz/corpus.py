@@ -11,7 +11,7 @@ import lz4.frame
 from pyroaring import BitMap
 
 from rookery.puffin import DELETION_VECTOR_V1, THETA_V1, Blob, DeletionVector, open_puffin
-from rookery.puffin.layout import Flag
+from rookery.puffin.layout import FooterFlag
 from rookery.sketch.blob_types import HLL_V1
 from tests.puffin.builders import (
     assemble,
@@ -51,7 +51,7 @@ class Seed:
     def of(cls, data: bytes) -> Seed:
         reader = open_puffin(data)
         payload = data[reader.footer_start + 4 : -12]
-        compressed = bool(reader.tail.flags & Flag.COMPRESSED_FOOTER)
+        compressed = bool(reader.tail.flags & FooterFlag.COMPRESSED_FOOTER)
         if compressed:
             payload = lz4.frame.decompress(payload)
         document = json.loads(payload)

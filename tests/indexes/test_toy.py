@@ -157,6 +157,6 @@ def test_in_the_documents_and_the_help(toy: LengthsKind, capsys: pytest.CaptureF
 def test_a_policy_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rookery.yaml"
     path.write_text("defaults:\n  indexes: [widths(word)]\n")
-    with pytest.raises(UsageError, match="'widths\\(word\\)' is of no known kind of index") as caught:
+    with pytest.raises(UsageError, match="'widths\\(word\\)' is not a known kind of index") as caught:
         load_policies(path)
     assert caught.value.hint == "the kinds are bitmap, bloom, lengths"

@@ -87,7 +87,7 @@ def _expression(name: str, kind: str) -> str:
 
 @pytest.fixture
 def analyst(spark: SparkSession, lake: Lake, new_table: NewTable) -> Analyst:
-    """A table of two files, not analysed yet."""
+    """A table of two files, not analyzed yet."""
     found = Analyst(spark, lake, new_table(COLUMNS))
     found.append(0, 40)
     return found
@@ -308,7 +308,7 @@ def test_a_promoted_column_in_a_group(analyst: Analyst) -> None:
     analyst.append(0)
     analyst.append(40)
     analyst.sql("DELETE FROM TABLE_NAME WHERE id = 1000 OR id = 0")
-    report = analyst.analyze(together=[["part", "word"]])
+    report = analyst.analyze(column_sets=[["part", "word"]])
     assert set(report.chunks) == {"pages", "arrow", "engine"}
     exact = analyst.spark.sql(f"SELECT count(DISTINCT part, word) FROM {analyst.name}").first()
     assert report.columns[-1].ndv == exact[0]

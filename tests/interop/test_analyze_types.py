@@ -168,7 +168,9 @@ def test_names_with_dots(spark: SparkSession, lake: Lake, new_table: NewTable, f
     ).toDF("x.y", "a", "x.y.z", "e`f").writeTo(name).append()
     report = rookery.analyze(spark, name, lake=lake)
     assert [column.ndv for column in report.columns] == [50, 5, 2, 7, 2]
-    rookery.analyze(spark, name, histogram=["x.y"], top_k=["x.y.z"], together=[["x.y", "x.y.z"]], lake=lake)
+    rookery.analyze(
+        spark, name, histogram=["x.y"], top_k=["x.y.z"], column_sets=[["x.y", "x.y.z"]], lake=lake
+    )
     columns = {column.name: column for column in rookery.table(name, lake).stats().columns}
     assert columns["x.y"].rows is not None
     assert columns["x.y.z"].rows is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from rookery.sketch.blob_types import HLL_V1
 from rookery.tables.iceberg.jvm import register_statistics
 from tests.interop.analysis import blobs_of, compute_table_stats, statistics_path
 from tests.interop.conftest import NewTable
+from tests.lakehouse import append_ids
 
 ROWS = 900
 UNKNOWN = "somebodys-histogram-v1"
@@ -36,8 +38,7 @@ def table(spark: SparkSession, new_table: NewTable) -> str:
     return name
 
 
-def append(spark: SparkSession, name: str) -> None:
-    spark.range(0, ROWS, 1, 1).selectExpr("id", "concat('w', id % 7) AS word").writeTo(name).append()
+append = partial(append_ids, start=0, rows=ROWS, columns=("concat('w', id % 7) AS word",))
 
 
 def sketch_by_spark(spark: SparkSession, name: str) -> bytes:

@@ -14,8 +14,8 @@ from rookery.sidecar import Store
 from tests.interop.conftest import NewTable
 from tests.interop.test_analyze_incremental import COLUMNS, Analyst
 
-ASKED = {"histogram": ["id"], "top_k": ["word"], "together": [["part", "word"]]}
-DROPPED = {"drop_histogram": ["id"], "drop_top_k": ["word"], "drop_together": [["word", "part"]]}
+ASKED = {"histogram": ["id"], "top_k": ["word"], "column_sets": [["part", "word"]]}
+DROPPED = {"drop_histogram": ["id"], "drop_top_k": ["word"], "drop_column_sets": [["word", "part"]]}
 ALL = {"histogram of id", "top-k of word", "word + part"}
 
 
@@ -143,7 +143,7 @@ def test_asking_again_changes_nothing(analyst: Analyst) -> None:
 def test_two_who_ask_at_the_same_time(analyst: Analyst, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each began before the other had written: the next run collects what both have asked for."""
     analyst.analyze()
-    plain, others = Store.write_state, [{"top_k": ["word"]}, {"together": [["part", "word"]]}]
+    plain, others = Store.write_state, [{"top_k": ["word"]}, {"column_sets": [["part", "word"]]}]
 
     def write(self: Store, new: object) -> str:
         if others:

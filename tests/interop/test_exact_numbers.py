@@ -138,7 +138,7 @@ class History:
         histogram = ["i", "f", "d", "t", *known]
         top = ["i", "t", *known]
         rookery.analyze(
-            self.spark, self.name, lake=self.lake, histogram=histogram, top_k=top, together=groups
+            self.spark, self.name, lake=self.lake, histogram=histogram, top_k=top, column_sets=groups
         )
         stats = rookery.table(self.name, self.lake).stats()
         found = list(row_contradictions(self.spark, self.name, self.lake, histogram, top))
@@ -314,7 +314,7 @@ def test_a_column_group_with_a_default(spark: SparkSession, lake: Lake, new_tabl
     spark.sql(f"INSERT INTO {name} SELECT id FROM range(0, 10, 1, 1)")
     IcebergJava(spark).add_column_with_default(name, "y", 42)
     spark.sql(f"INSERT INTO {name} SELECT id, 1 FROM range(0, 10, 1, 1)")
-    rookery.analyze(spark, name, lake=lake, together=[["x", "y"]], histogram=["y"], top_k=["y"])
+    rookery.analyze(spark, name, lake=lake, column_sets=[["x", "y"]], histogram=["y"], top_k=["y"])
     assert column_of(name, lake, "x + y").ndv == 20
     spread = column_of(name, lake, "y").rows
     assert spread is not None

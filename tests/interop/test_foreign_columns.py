@@ -24,7 +24,7 @@ from rookery.tables.java_errors import refused_types
 from tests.foreign import FILES, FOREIGN, FUTURE, KINDS, OTHERS, ROWS, make_foreign, metadata_text
 from tests.interop.analysis import read_statistics, statistics_path
 from tests.lakehouse import tables
-from tests.maintain.tending import BRISK, by_step, subject_of
+from tests.maintain.tending import BRISK, by_step, maintained_of
 
 COMMITTED = {"statistics", "last-updated-ms", "metadata-log"}  # what registering statistics may change
 FLAT = "n int, v variant, w string"
@@ -74,7 +74,7 @@ def test_variant(spark: SparkSession, lake: Lake, columns: str) -> None:
         assert "statistics" in changed_keys(before, metadata_text(lake, name))
 
         foreign = {"v", "s.v", "l.element", "m.value"} if nested else {"v"}
-        assert report.skipped == dict.fromkeys(foreign, "columns of type variant are not analysed")
+        assert report.skipped == dict.fromkeys(foreign, "columns of type variant are not analyzed")
         exact = {"n": 119, "w": 5} | ({"s.x": 3, "m.key": 1} if nested else {})
         stats = {column.name: column for column in handle.stats().columns}
         assert {key: stats[key].ndv for key in exact} == exact
@@ -103,7 +103,7 @@ def test_maintenance_of_a_table_with_a_variant(spark: SparkSession, lake: Lake) 
     with tables(spark) as make:
         name = make(FLAT, format_version=3)
         fill(spark, name, nested=False, files=6)
-        done = by_step(maintain_table(subject_of(lake, name, spark, BRISK)))
+        done = by_step(maintain_table(maintained_of(lake, name, spark, BRISK)))
         assert {step: found.error for step, found in done.items() if found.error} == {}
         assert done["rewrite data files"].outcome is Outcome.DONE
         assert done["refresh statistics"].outcome is Outcome.DONE
@@ -141,7 +141,7 @@ def test_what_spark_cannot_read(spark: SparkSession, lake: Lake, given: str, kin
         report = rookery.analyze(spark, name, lake=lake)
         after = metadata_text(lake, name)
         assert report.committed
-        assert report.skipped == dict.fromkeys(FOREIGN, f"columns of type {kind} are not analysed")
+        assert report.skipped == dict.fromkeys(FOREIGN, f"columns of type {kind} are not analyzed")
         assert changed_keys(before, after) <= COMMITTED
         (one,), (two,) = (
             json.loads(made.replace(f'"{given}"', f'"{kind}"'))["schemas"],
@@ -153,7 +153,7 @@ def test_what_spark_cannot_read(spark: SparkSession, lake: Lake, given: str, kin
         assert {names[number] for number in registered} == set(OTHERS)
         if given == kind:  # coordinates that Spark does not know
             _check_refusals(spark, lake, name)
-        done = by_step(maintain_table(subject_of(lake, name, spark, BRISK)))
+        done = by_step(maintain_table(maintained_of(lake, name, spark, BRISK)))
         assert {step: found.error for step, found in done.items() if found.error} == {}
         assert {done[step].outcome for step in NAMES[2:5]} == {Outcome.NOT_NEEDED}
         assert f"Spark cannot read 'g', a column of type {kind}" in done["rewrite data files"].why

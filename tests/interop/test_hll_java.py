@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from rookery.model import IN_MEMORY
 from rookery.sketch import HllSketch
-from rookery.sketch.hll_layout import Kind, Mode, read_registers
+from rookery.sketch.hll_layout import HllKind, Mode, read_registers
 from tests.interop.java import IcebergJava, JavaHll
 
 COUNTS = {  # by lg k, numbers of values that lead through all modes
@@ -21,7 +21,7 @@ COUNTS = {  # by lg k, numbers of values that lead through all modes
     21: [100, 60_000],
 }
 CASES = [(lg_k, count) for lg_k, counts in COUNTS.items() for count in counts]
-KINDS = [kind.name for kind in Kind]
+KINDS = [kind.name for kind in HllKind]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def state_of(sketch: HllSketch) -> bytes:
     return read_registers(payload, IN_MEMORY)[0].tobytes() if sketch.mode is Mode.HLL else payload[8:]
 
 
-def python_sketch(values: Iterable[int], lg_k: int, kind: Kind) -> HllSketch:
+def python_sketch(values: Iterable[int], lg_k: int, kind: HllKind) -> HllSketch:
     sketch = datasketches.hll_sketch(lg_k, datasketches.tgt_hll_type(kind.value))
     for value in values:
         sketch.update(value)
@@ -64,7 +64,7 @@ def test_java_writes_and_we_read(
 ) -> None:
     payload = aggregated[lg_k, 0, count]
     assert_same(HllSketch.decode(payload), java.hll(payload))
-    for kind in Kind:
+    for kind in HllKind:
         theirs = java.hll(payload, kind=kind.name)
         for form in (theirs.compact, theirs.updatable):
             sketch = HllSketch.decode(form)
@@ -72,7 +72,7 @@ def test_java_writes_and_we_read(
             again = java.hll(sketch.encode())
             assert again.estimate == theirs.estimate
             assert again.bounds == theirs.bounds
-    whole = python_sketch(range(count), lg_k, Kind.HLL_8)
+    whole = python_sketch(range(count), lg_k, HllKind.HLL_8)
     assert state_of(whole) == state_of(HllSketch.decode(payload))  # two languages, one hash
 
 

@@ -234,9 +234,9 @@ def test_what_happens_to_tables(watched: Watched, spark: SparkSession, lake: Lak
     spark.sql(f"ALTER TABLE {name} DROP COLUMN word")
     watched.analyse()
     columns = {view.column for view in watched.handle.indexes().indexes}
-    assert columns == {"id", "status", "field 2, which is gone"}
+    assert columns == {"id", "status", "field 2, which was dropped"}
     assert watched.handle.count("id = 605") == 1
-    watched.handle.drop_index("bloom", "field 2, which is gone")
+    watched.handle.drop_index("bloom", "field 2, which was dropped")
     assert {view.column for view in watched.handle.indexes().indexes} == {"id", "status"}
 
 

@@ -23,7 +23,7 @@ from rookery.model.type_names import SKETCHED
 from tests.interop.analysis import read_statistics, statistics_path
 from tests.interop.unreadable import ROWS, Maker, made
 from tests.lakehouse import tables
-from tests.maintain.tending import BRISK, by_step, subject_of
+from tests.maintain.tending import BRISK, by_step, maintained_of
 
 UNREAD = {"t", "s.t", "l.element", "m.key", "m.value"}
 ALL = UNREAD | {"n", "s.x", "w"}
@@ -91,9 +91,9 @@ def test_row_statistics_and_groups(spark: SparkSession, lake: Lake) -> None:
     """A histogram of a part of the rows would pass for one of all."""
     with made(spark, "time") as table:
         write_hard(table, "position deletes", 0)
-        together = [["n", "w"], ["n", "t"]]
+        column_sets = [["n", "w"], ["n", "t"]]
         report = rookery.analyze(
-            spark, table.name, lake=lake, histogram=["n", "t"], top_k=["w", "t"], together=together
+            spark, table.name, lake=lake, histogram=["n", "t"], top_k=["w", "t"], column_sets=column_sets
         )
         assert report.skipped.keys() == {"t"}
         assert report.skipped["t"].startswith("no histogram")
@@ -143,7 +143,7 @@ def test_maintenance_leaves_out_what_spark_cannot_rewrite(spark: SparkSession, l
         for number in range(6):
             path = table.write("parquet", ROWS * number)
             table.delete_position(path, 0)
-        done = by_step(maintain_table(subject_of(lake, table.name, spark, BRISK)))
+        done = by_step(maintain_table(maintained_of(lake, table.name, spark, BRISK)))
         assert {name: step.error for name, step in done.items() if step.error} == {}
         for name in NAMES[2:5]:
             assert done[name].outcome is Outcome.NOT_NEEDED

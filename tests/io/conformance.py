@@ -249,13 +249,13 @@ class SinkConformance:
 
     def test_no_puffin_after_a_failure(self, store: Store) -> None:
         def write() -> None:
-            with Writer(self.sink(store, "torso.puffin")) as writer:
+            with Writer(self.sink(store, "unfinished.puffin")) as writer:
                 writer.add(Blob("rookery-test", DATA))
                 raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
             write()
-        assert store.get("torso.puffin") is None
+        assert store.get("unfinished.puffin") is None
 
 
 class ListConformance:

@@ -34,7 +34,7 @@ EXACT = 4096  # below it sketches hold every value
 
 
 @dataclass
-class Subject:
+class CheckedTable:
     """A table, and who has watched it."""
 
     spark: SparkSession
@@ -94,16 +94,16 @@ def _unlike(where: str, told: Any, wanted: Any) -> Iterator[str]:
         yield f"{where}: {told} is not {wanted}"
 
 
-def _truth(subject: Subject, now: float) -> dict[str, Any]:
-    seen, policy = subject.seen, subject.policy
+def _truth(checked: CheckedTable, now: float) -> dict[str, Any]:
+    seen, policy = checked.seen, checked.policy
     lies = truth_layout.layout(seen, policy)
-    age = truth.staleness(seen, subject.witness)
+    age = truth.staleness(seen, checked.witness)
     engine_visibility = truth.engine_visibility(seen)
     old = truth.expirable(seen, policy, int(now * 1000))
-    drifts = [column for column in subject.status.columns if column.ndv]
+    drifts = [column for column in checked.status.columns if column.ndv]
     most = [column.drift_high for column in drifts]
     return {
-        "table": subject.name,
+        "table": checked.name,
         "format_version": seen.metadata["format-version"],
         "snapshot_id": seen.current.id if seen.current else None,
         "statistics": age,
@@ -114,7 +114,7 @@ def _truth(subject: Subject, now: float) -> dict[str, Any]:
         "score": _score(age, engine_visibility, lies, policy, old),
         "drift_low": max((column.drift_low or 0.0 for column in drifts), default=0.0),
         "drift_high": None if None in most else max((each for each in most if each), default=0.0),
-        "indexes": _indexes(subject),
+        "indexes": _indexes(checked),
     }
 
 
@@ -150,9 +150,9 @@ def _score(
     return {"total": sum(value * weight for value, weight in parts.values()), "parts": parts}
 
 
-def _indexes(subject: Subject) -> list[dict[str, Any]]:
+def _indexes(checked: CheckedTable) -> list[dict[str, Any]]:
     """Of each declared index the files that it was built of and that are as they were."""
-    seen, witness = subject.seen, subject.witness
+    seen, witness = checked.seen, checked.witness
     best = truth.best_state(seen)
     rows = sum(file.rows for file in seen.files)
     found = []
@@ -182,18 +182,18 @@ def _is_built(witness: Witness, state: str, kind: str, number: int, type_name: s
     return (kind, number) in witness.built[state] and witness.schemas[state][number][1] == type_name
 
 
-def _columns(subject: Subject, age: Mapping[str, Any]) -> Iterator[str]:
+def _columns(checked: CheckedTable, age: Mapping[str, Any]) -> Iterator[str]:
     """What is said of each column, but for its bounds."""
-    seen = subject.seen
+    seen = checked.seen
     base = truth.base_of(seen)
     spark, trino = truth.spark_sees(seen), truth.trino_sees(seen)
-    told = {column.field_id: column for column in subject.status.columns}
+    told = {column.field_id: column for column in checked.status.columns}
     if told.keys() != seen.columns.keys():
         yield f".columns: {sorted(told)} are not {sorted(seen.columns)}"
         return
     for number, (name, kind) in seen.columns.items():
         column = told[number]
-        ndv = _counted(subject, base, number, kind)
+        ndv = _counted(checked, base, number, kind)
         stale = age["snapshots_behind"] != 0 or truth.base_is_off(seen, base)
         wanted = (
             name, kind, "never" if ndv is None else "stale" if stale else "current",
@@ -207,26 +207,26 @@ def _columns(subject: Subject, age: Mapping[str, Any]) -> Iterator[str]:
             yield f".columns[{name}]: {said} is not {wanted}"
 
 
-def _counted(subject: Subject, base: truth.Base | None, number: int, kind: str) -> float | None:
+def _counted(checked: CheckedTable, base: truth.Base | None, number: int, kind: str) -> float | None:
     if base is None:
         return None
     if base.state is None:
         return base.stated.get(number) if base.stated is not None else None
-    before = subject.witness.schemas[base.state.name].get(number, ("", ""))[1]
-    rows = sum(file.rows for file in subject.witness.held[base.snapshot].values())
+    before = checked.witness.schemas[base.state.name].get(number, ("", ""))[1]
+    rows = sum(file.rows for file in checked.witness.held[base.snapshot].values())
     ndv = base.state.thetas.get(number)
     return min(int(ndv), rows) if ndv is not None and before == kind else None
 
 
-def _bounds(subject: Subject) -> Iterator[str]:
+def _bounds(checked: CheckedTable) -> Iterator[str]:
     """Whether each column's distinct values lie where they are said to, and have moved as far as said."""
-    columns = subject.seen.columns.values()
+    columns = checked.seen.columns.values()
     counts = [f"count(DISTINCT `{name}`) AS `v_{name}`" for name, _ in columns]
     # Sketches go by bytes: two zeros are two values, and the empty text is none.
     counts += [f"count(DISTINCT nullif(string(`{name}`), '')) AS `b_{name}`" for name, _ in columns]
-    row = subject.spark.sql(f"SELECT {', '.join(counts)} FROM {subject.name}").first()
+    row = checked.spark.sql(f"SELECT {', '.join(counts)} FROM {checked.name}").first()
     assert row is not None
-    for column in subject.status.columns:
+    for column in checked.status.columns:
         values, sketched = row[f"v_{column.name}"], row[f"b_{column.name}"]
         yield from _bound(column, min(values, sketched), max(values, sketched))
 
@@ -246,23 +246,23 @@ def _bound(column: ColumnStatus, least: int, most: int) -> Iterator[str]:
             yield f"{said}: has drifted more than {column.drift_high}"
 
 
-def _optimizer(subject: Subject) -> Iterator[str]:
+def _optimizer(checked: CheckedTable) -> Iterator[str]:
     """Whether Spark's optimizer finds distinct values of exactly the columns that are said to be seen."""
-    found = planned_with(subject)
-    told = {column.name for column in subject.status.columns if column.spark}
+    found = planned_with(checked)
+    told = {column.name for column in checked.status.columns if column.spark}
     if found is not None and found != told:
         yield f".columns: Spark plans with {sorted(found)}, not with {sorted(told)}"
 
 
-def planned_with(subject: Subject) -> set[str] | None:
+def planned_with(checked: CheckedTable) -> set[str] | None:
     """The columns whose distinct values Spark's optimizer finds; None where its planning fails."""
-    seen = subject.seen
+    seen = checked.seen
     if seen.current is None or not seen.statistics.get(seen.current.id, {}).keys() <= seen.columns.keys():
         return None  # statistics of a column that is gone
-    spark = subject.spark
+    spark = checked.spark
     spark.conf.set("spark.sql.cbo.enabled", "true")
     try:
-        plan: Any = spark.sql(f"SELECT * FROM {subject.name}")._jdf.queryExecution().optimizedPlan()
+        plan: Any = spark.sql(f"SELECT * FROM {checked.name}")._jdf.queryExecution().optimizedPlan()
         found: set[str] = set()
         each = plan.stats().attributeStats().iterator()
         while each.hasNext():

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 import rookery
 from rookery.api.lake import Lake
 from tests.interop.java import IcebergJava
-from tests.maintain.against import Subject
+from tests.maintain.against import CheckedTable
 from tests.maintain.rows import ORDERS, PARTS, TYPES, WEIGHTS, expressions
 from tests.maintain.seen import Witness
 
@@ -67,7 +67,7 @@ class History:
         self.refs: list[str] = []
         self.past: list[int] = []
         self._create()
-        self.subject = Subject(self.spark, self.lake, self.name, Witness(self.spark, self.name))
+        self.checked = CheckedTable(self.spark, self.lake, self.name, Witness(self.spark, self.name))
 
     # -- statements
 
@@ -241,7 +241,7 @@ class History:
 
     def order(self) -> None:
         """Declare an order."""
-        able = [order for order in ORDERS if not hasattr(self, "subject") or self._has(order)]
+        able = [order for order in ORDERS if not hasattr(self, "checked") or self._has(order)]
         self._sql(f"ALTER TABLE TABLE_NAME WRITE ORDERED BY {self.rng.choice(able)}")
 
     def _has(self, order: str) -> bool:
@@ -315,7 +315,7 @@ class History:
         some = self.rng.sample(sorted(self.columns), 2)
         listed = {} if self.rng.random() < 0.5 else {"columns": f"array('{some[0]}', '{some[1]}')"}
         self._call("compute_table_stats", **listed)
-        self.subject.witness.note()
+        self.checked.witness.note()
 
     def analyze(self) -> None:
         """Statistics of ours: of all columns, of some, of an older snapshot, or all read anew."""
@@ -329,7 +329,7 @@ class History:
             options["full"] = True
         self.steps.append(f"-- analyze {options}")
         rookery.analyze(self.spark, self.name, lake=self.lake, **options)
-        self.subject.witness.note()
+        self.checked.witness.note()
 
     def index(self) -> None:
         """Declare an index; the next analysis builds it."""
@@ -339,8 +339,8 @@ class History:
         self.steps.append(f"-- index {kind} on {column}")
         rookery.table(self.name, self.lake).add_index(kind, column)
         number = self.lake.load(self.name).schema().find_field(column).field_id
-        self.subject.witness.declared.add((kind, number))
-        self.subject.witness.note(declared=True)
+        self.checked.witness.declared.add((kind, number))
+        self.checked.witness.note(declared=True)
 
     # -- all of it
 
@@ -362,7 +362,7 @@ class History:
 
     def _look(self) -> list[str]:
         self.steps.append("-- look")
-        return self.subject.differences(time.time() + self.rng.choice((0.0, 3 * DAY)))
+        return self.checked.differences(time.time() + self.rng.choice((0.0, 3 * DAY)))
 
     def told(self) -> str:
         """All steps so far."""

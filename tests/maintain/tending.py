@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from rookery.api.lake import Lake
 from rookery.io import local_path
+from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy, Snapshots
 from rookery.maintain.steps.reachable_files import reached, statistics_paths
-from rookery.maintain.steps.step import StepReport, Subject, TableRun, TableView
+from rookery.maintain.steps.step import MaintainedTable, Outcome, StepReport, TableRun, TableView
 from rookery.maintain.survey import survey
 from tests.interop.java import IcebergJava
 
@@ -38,7 +39,7 @@ def no_spark() -> SparkSession:
     raise AssertionError("Spark was asked for")
 
 
-def subject_of(
+def maintained_of(
     lake: Lake,
     name: str,
     spark: SparkSession | None,
@@ -46,17 +47,24 @@ def subject_of(
     *,
     forced: bool = False,
     clock: Callable[[], float] = time.time,
-) -> Subject:
+) -> MaintainedTable:
     full = lake.table_name(name)
     start = no_spark if spark is None else lambda: spark
-    return Subject(full, lambda: lake.open(full), start, policy, clock, forced, lake.neighbours())
+    return MaintainedTable(full, lambda: lake.open(full), start, policy, clock, forced, lake.neighbours())
 
 
-def look_of(
+def run_step(spark: SparkSession | None, lake: Lake, table: str, step: str, policy: Policy) -> StepReport:
+    """Take one step of the pipeline."""
+    done = maintain_table(maintained_of(lake, table, spark, policy), only=[step]).steps[0]
+    assert done.outcome is not Outcome.FAILED, done.error
+    return done
+
+
+def view_of(
     lake: Lake, name: str, policy: Policy = BRISK, *, done: tuple[str, ...] = (), forced: bool = False
 ) -> TableView:
-    subject = subject_of(lake, name, None, policy, forced=forced)
-    return subject.view(survey(*subject.load()), done)
+    maintained = maintained_of(lake, name, None, policy, forced=forced)
+    return maintained.view(survey(*maintained.load()), done)
 
 
 def by_step(run: TableRun) -> dict[str, StepReport]:

@@ -20,11 +20,11 @@ from tests.maintain.tending import (
     delete_equal,
     estimated_rows,
     folder_of,
+    maintained_of,
     make_old,
     missing_files,
     plant,
     rows_hash,
-    subject_of,
 )
 
 PATIENT = replace(BRISK, snapshots=DEFAULT.snapshots)
@@ -65,7 +65,7 @@ def test_a_neglected_table_is_made_whole(
     old = plant(folder, "data/nobodys.parquet", 3 * DAY)
     young = plant(folder, "data/somebodys.parquet", DAY / 2)
 
-    run = maintain_table(subject_of(lake, table, spark))
+    run = maintain_table(maintained_of(lake, table, spark))
 
     steps = by_step(run)
     assert run.outcome is Outcome.DONE, [(step.step, step.error) for step in run.steps]
@@ -83,5 +83,11 @@ def test_a_neglected_table_is_made_whole(
 
     assert "planned were" not in " ".join(step.why for step in run.steps)
 
-    again = maintain_table(subject_of(lake, table, None, PATIENT))  # no Spark: there is nothing to do
+    again = maintain_table(maintained_of(lake, table, None, PATIENT))  # no Spark: there is nothing to do
     assert {step.step: step.outcome for step in again.steps} == dict.fromkeys(NAMES, Outcome.NOT_NEEDED)
+
+
+def test_an_empty_table_needs_nothing(lake: Lake, new_table: NewTable) -> None:
+    table = new_table("id bigint, kind string")
+    run = maintain_table(maintained_of(lake, table, None))
+    assert {step.outcome for step in run.steps} == {Outcome.NOT_NEEDED}

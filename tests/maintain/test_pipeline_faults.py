@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock_time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +25,13 @@ from rookery.maintain.steps.verify import same_rows
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from tests.interop.java import IcebergJava
-from tests.lakehouse import NewTable
-from tests.maintain.tending import BRISK, by_step, look_of, missing_files, rows_hash, subject_of
+from tests.lakehouse import NewTable, append_ids
+from tests.maintain.tending import BRISK, by_step, maintained_of, missing_files, rows_hash, view_of
 
 COLUMNS = "id bigint, noise string"
 
 
-def append(spark: SparkSession, table: str, start: int, rows: int) -> None:
-    spark.range(start, start + rows, 1, 1).selectExpr("id", "sha2(cast(id AS string), 512) AS noise").writeTo(
-        table
-    ).append()
+append = partial(append_ids, columns=("sha2(cast(id AS string), 512) AS noise",))
 
 
 def small_files(spark: SparkSession, table: str, files: int = 5, rows: int = 10) -> None:
@@ -93,12 +91,12 @@ def test_a_full_disk_is_said_and_nothing_is_half_done(
     small_files(spark, table, 5, 2_000)
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write.data.path' = 'file://{mount('size=256k')}')")
     before, rows = snapshot_of(lake, table), rows_hash(spark, table)
-    run = maintain_table(subject_of(lake, table, spark))
+    run = maintain_table(maintained_of(lake, table, spark))
     assert run.outcome is Outcome.FAILED
     assert "No space left on device" in assert_failed_alone(lake, table, by_step(run), before)
     assert rows_hash(spark, table) == rows
     spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('write.data.path')")
-    assert maintain_table(subject_of(lake, table, spark)).outcome is Outcome.DONE
+    assert maintain_table(maintained_of(lake, table, spark)).outcome is Outcome.DONE
     assert rows_hash(spark, table) == rows
 
 
@@ -109,7 +107,7 @@ def test_a_folder_that_may_not_be_written_is_said(
     small_files(spark, table)
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write.data.path' = 'file://{mount('ro')}')")
     before = snapshot_of(lake, table)
-    run = maintain_table(subject_of(lake, table, spark))
+    run = maintain_table(maintained_of(lake, table, spark))
     error = assert_failed_alone(lake, table, by_step(run), before)
     assert "rewrite_data_files" in error
 
@@ -124,16 +122,16 @@ def test_a_step_that_others_overtake_is_planned_anew(
     spark.sql(
         f"CALL lake.system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
     )
-    subject = subject_of(lake, table, spark)
+    maintained = maintained_of(lake, table, spark)
     overtaken = iter([True])
 
     def load() -> Any:
-        found = subject.load()
+        found = maintained.load()
         if next(overtaken, False):
-            append(spark, table, 100, 1)  # after the look, before it runs
+            append(spark, table, 100, 1)  # after the view, before it runs
         return found
 
-    run = maintain_table(replace(subject, load=load), only=["rewrite deletes"])
+    run = maintain_table(replace(maintained, load=load), only=["rewrite deletes"])
     assert run.steps[0].outcome is Outcome.DONE, run.steps[0].error
     assert run.steps[0].attempts == 2
     assert spark.table(f"{table}.delete_files").count() == 0
@@ -157,7 +155,9 @@ def test_a_writer_that_never_rests(spark: SparkSession, lake: Lake, new_table: N
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        run = maintain_table(subject_of(lake, table, spark), only=["rewrite data files", "rewrite manifests"])
+        run = maintain_table(
+            maintained_of(lake, table, spark), only=["rewrite data files", "rewrite manifests"]
+        )
     finally:
         stop.set()
         writer.join()
@@ -177,7 +177,7 @@ def test_a_table_that_vanishes_fails_by_itself(spark: SparkSession, lake: Lake, 
             spark.sql(f"DROP TABLE {table}")
         return False
 
-    run = maintain_table(subject_of(lake, table, spark), stop=stop)
+    run = maintain_table(maintained_of(lake, table, spark), stop=stop)
     assert run.outcome is Outcome.FAILED
     assert [step.error for step in run.steps[:2]] == [None, None]
     assert run.steps[2].error is not None
@@ -190,24 +190,25 @@ def test_rows_that_change_under_a_rewrite_are_found_out(
     table = new_table(COLUMNS)
     append(spark, table, 0, 10)
     append(spark, table, 10, 10)
-    before = look_of(lake, table)
+    before = view_of(lake, table)
     java: Any = IcebergJava(spark).table(table)
     copy_of: Any = spark._jvm.org.apache.iceberg.relocated.com.google.common.collect.ImmutableList.copyOf  # type: ignore[union-attr]
     file = next(iter(copy_of(java.newScan().planFiles()))).file()
     java.newRewrite().deleteFile(file).commit()  # what no rewrite may do
-    subject = subject_of(lake, table, spark)
+    maintained = maintained_of(lake, table, spark)
     with pytest.raises(VerificationError, match="20 rows before, 10 rows after") as caught:
-        same_rows(replace(before, subject=subject), subject.view(survey(*subject.load())))
+        same_rows(replace(before, maintained=maintained), maintained.view(survey(*maintained.load())))
     assert before.survey.snapshot is not None
-    assert f"rollback_to_snapshot('{'.'.join(subject.name.identifier)}', {before.survey.snapshot.id})" in str(
-        caught.value.hint
+    assert (
+        f"rollback_to_snapshot('{'.'.join(maintained.name.identifier)}', {before.survey.snapshot.id})"
+        in str(caught.value.hint)
     )
 
 
 def test_a_run_that_is_told_to_stop_stops_between_steps(lake: Lake, new_table: NewTable) -> None:
     table = new_table(COLUMNS)
     seen: list[StepReport] = []
-    run = maintain_table(subject_of(lake, table, None), stop=lambda: len(seen) >= 2, record=seen.append)
+    run = maintain_table(maintained_of(lake, table, None), stop=lambda: len(seen) >= 2, record=seen.append)
     assert [step.outcome for step in run.steps[:3]] == [
         Outcome.NOT_NEEDED,
         Outcome.NOT_NEEDED,
@@ -221,9 +222,9 @@ def test_what_is_unwise_is_refused(lake: Lake, new_table: NewTable) -> None:
     table = new_table(COLUMNS)
     policy = replace(BRISK, snapshots=Snapshots(timedelta(0), 0))
     with pytest.raises(UsageError, match=r"snapshots\.keep-for") as caught:
-        maintain_table(subject_of(lake, table, None, policy))
+        maintain_table(maintained_of(lake, table, None, policy))
     assert "--yes" in str(caught.value.hint)
-    assert maintain_table(subject_of(lake, table, None, policy, forced=True)).outcome is Outcome.NOT_NEEDED
+    assert maintain_table(maintained_of(lake, table, None, policy, forced=True)).outcome is Outcome.NOT_NEEDED
 
 
 def test_quiet_hours(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
@@ -232,12 +233,12 @@ def test_quiet_hours(spark: SparkSession, lake: Lake, new_table: NewTable) -> No
     hours = QuietHours(frozenset(range(7)), clock_time(8), clock_time(18))
     policy = replace(BRISK, quiet_hours=(hours,), manifests=Manifests(0))
     noon = datetime.fromtimestamp(time.time(), UTC).replace(hour=12).timestamp()
-    run = maintain_table(subject_of(lake, table, None, policy, clock=lambda: noon))
+    run = maintain_table(maintained_of(lake, table, None, policy, clock=lambda: noon))
     assert run.outcome is Outcome.NOT_NEEDED
     assert run.steps == ()
     assert run.note is not None
     assert "quiet hours" in run.note
-    planned = maintain_table(subject_of(lake, table, None, policy, clock=lambda: noon), dry_run=True)
+    planned = maintain_table(maintained_of(lake, table, None, policy, clock=lambda: noon), dry_run=True)
     assert planned.outcome is Outcome.PLANNED
 
 

@@ -14,7 +14,7 @@ from rookery.api.lake import Lake
 from rookery.model import TableName
 from tests.interop.java import IcebergJava
 from tests.lakehouse import NewTable
-from tests.maintain.against import Subject
+from tests.maintain.against import CheckedTable
 from tests.maintain.histories import History, prepared
 from tests.maintain.rows import WEIGHTS
 from tests.maintain.seen import Witness
@@ -46,27 +46,27 @@ def test_a_history(spark: SparkSession, lake: Lake, new_table: NewTable, version
             spark.sql(f"DROP TABLE {history.name}")
 
 
-def watched(spark: SparkSession, lake: Lake, name: str) -> Subject:
-    return Subject(spark, lake, name, Witness(spark, name))
+def watched(spark: SparkSession, lake: Lake, name: str) -> CheckedTable:
+    return CheckedTable(spark, lake, name, Witness(spark, name))
 
 
 def test_an_empty_table(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
-    subject = watched(spark, lake, new_table("c int"))
-    assert subject.differences(time.time()) == []
-    assert subject.status.statistics.freshness == "never"
-    assert (subject.status.statistics.health, subject.status.score.total) == (1.0, 100.0)
-    assert subject.status.breaches == ()
+    checked = watched(spark, lake, new_table("c int"))
+    assert checked.differences(time.time()) == []
+    assert checked.status.statistics.freshness == "never"
+    assert (checked.status.statistics.health, checked.status.score.total) == (1.0, 100.0)
+    assert checked.status.breaches == ()
 
 
 def test_a_table_whose_rows_are_all_deleted(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
     name = new_table("c int")
-    subject = watched(spark, lake, name)
+    checked = watched(spark, lake, name)
     spark.sql(f"INSERT INTO {name} VALUES (1), (2)")
     rookery.analyze(spark, name, lake=lake)
-    subject.witness.note()
+    checked.witness.note()
     spark.sql(f"DELETE FROM {name}")
-    assert subject.differences(time.time()) == []
-    assert (subject.status.statistics.health, subject.status.statistics.rows) == (0.0, 0)
+    assert checked.differences(time.time()) == []
+    assert (checked.status.statistics.health, checked.status.statistics.rows) == (0.0, 0)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -75,17 +75,17 @@ def test_statistics_of_a_snapshot_that_has_expired(
 ) -> None:
     """In version 1 snapshots have no numbers: their times tell which are younger."""
     name = new_table("c int", format_version=version)
-    subject = watched(spark, lake, name)
+    checked = watched(spark, lake, name)
     spark.sql(f"INSERT INTO {name} VALUES (1), (2)")
     rookery.analyze(spark, name, lake=lake)
-    subject.witness.note()
+    checked.witness.note()
     spark.sql(f"INSERT INTO {name} VALUES (3)")
     spark.sql(
         f"CALL lake.system.expire_snapshots(table => '{name}', older_than => TIMESTAMP '2100-01-01', "
         "retain_last => 1)"
     )
-    assert subject.differences(time.time()) == []
-    found = subject.status.statistics
+    assert checked.differences(time.time()) == []
+    found = checked.status.statistics
     assert found.causes == ("ingest", "expired snapshot")
     assert (found.snapshots_behind, found.changes.rows_added) == (1, 1)
 
@@ -93,36 +93,36 @@ def test_statistics_of_a_snapshot_that_has_expired(
 def test_a_rollback_is_no_expiry(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
     """Not even when the snapshot that was rolled back is gone too."""
     name = new_table("c int")
-    subject = watched(spark, lake, name)
+    checked = watched(spark, lake, name)
     spark.sql(f"INSERT INTO {name} VALUES (1)")
     first = lake.load(name).metadata.current_snapshot_id
     spark.sql(f"INSERT INTO {name} VALUES (2)")
     undone = lake.load(name).metadata.current_snapshot_id
     rookery.analyze(spark, name, lake=lake)
-    subject.witness.note()
+    checked.witness.note()
     spark.sql(f"CALL lake.system.rollback_to_snapshot('{name}', {first})")
     spark.sql(f"INSERT INTO {name} VALUES (3)")
-    assert subject.differences(time.time()) == []
-    assert subject.status.statistics.causes == ("ingest", "rollback")
+    assert checked.differences(time.time()) == []
+    assert checked.status.statistics.causes == ("ingest", "rollback")
     spark.sql(
         f"CALL lake.system.expire_snapshots(table => '{name}', snapshot_ids => array({undone}L), "
         "retain_last => 5)"
     )
     assert undone not in {each.snapshot_id for each in lake.load(name).metadata.snapshots}
-    assert subject.differences(time.time()) == []
-    assert subject.status.statistics.causes == ("ingest", "rollback")
-    assert subject.status.statistics.snapshots_behind is None
+    assert checked.differences(time.time()) == []
+    assert checked.status.statistics.causes == ("ingest", "rollback")
+    assert checked.status.statistics.snapshots_behind is None
 
 
 def test_deletes_since_statistics_of_others(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
     name = new_table("c int")
-    subject = watched(spark, lake, name)
+    checked = watched(spark, lake, name)
     spark.sql(f"INSERT INTO {name} SELECT id FROM range(0, 10, 1, 1)")
     spark.sql(f"CALL lake.system.compute_table_stats(table => '{name}')")
-    subject.witness.note()
+    checked.witness.note()
     spark.sql(f"DELETE FROM {name} WHERE c = 3")
-    assert subject.differences(time.time()) == []
-    found = subject.status.statistics
+    assert checked.differences(time.time()) == []
+    found = checked.status.statistics
     assert (found.ours, found.changes.files_deleted_from, found.changed_rows) == (False, 1, 1)
 
 

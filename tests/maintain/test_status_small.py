@@ -18,7 +18,7 @@ from rookery.maintain.runs.metrics import render
 from rookery.maintain.steps.expire import expirable
 from rookery.maintain.survey import survey
 from tests.maintain.runs.small_site import small_lake
-from tests.maintain.tending import DAY, look_of
+from tests.maintain.tending import DAY, view_of
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64())})
 
@@ -57,7 +57,7 @@ def test_one_snapshot_that_is_just_past_its_time_is_no_breach(small: Lake) -> No
     for _ in range(3):
         table.append(table.scan().to_arrow())
     policy = replace(DEFAULT, snapshots=Snapshots(timedelta(days=10), 1))
-    look = look_of(small, "db.orders", policy)
+    look = view_of(small, "db.orders", policy)
     for days, going, late in ((9, 0, False), (10.5, 3, False), (11.5, 3, True)):
         later = replace(look, now=look.now + days * DAY)
         assert expirable(later) >= going

@@ -59,10 +59,10 @@ def test_what_it_cannot_serve_keeps_every_file(table: RandomTable) -> None:
     (field,) = (each for each in table.fields if each.type == "long")
     many = tuple(range(2**40, 2**40 + by_theta.MOST_VALUES))
     expected: dict[Predicate, str] = {
-        Compare(field, Op.LT, -(2**63)): "serves only = and IN",
-        Compare(field, Op.NE, 1): "serves only = and IN",
-        In(field, (1, 2), negated=True): "serves only = and IN",
-        IsNull(field): "serves only = and IN",
+        Compare(field, Op.LT, -(2**63)): "supports only = and IN",
+        Compare(field, Op.NE, 1): "supports only = and IN",
+        In(field, (1, 2), negated=True): "supports only = and IN",
+        IsNull(field): "supports only = and IN",
         In(field, (*many, 7)): "",
         Compare(replace(field, type="int"), Op.EQ, 7): "",  # before it was promoted
     }
@@ -76,7 +76,7 @@ def test_what_it_cannot_serve_keeps_every_file(table: RandomTable) -> None:
 def test_a_table_that_was_never_analysed(tmp_path: Path) -> None:
     table = random_table(tmp_path, ("long",), commits=1)
     may_match, note = by_theta.stage(table.view().pruning(Compare(table.fields[0], Op.EQ, 7)))
-    assert (may_match.all(), note) == (True, "the table was never analysed")
+    assert (may_match.all(), note) == (True, "the table was never analyzed")
 
 
 def test_columns_that_were_not_collected_keep_every_file(tmp_path: Path) -> None:

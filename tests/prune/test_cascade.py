@@ -35,7 +35,7 @@ STAGES = [*(name for name, _ in CASCADE), *(kind.stage for kind in KINDS.values(
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> RandomTable:
-    """Files with both indexes, and one that is not analysed yet."""
+    """Files with both indexes, and one that is not analyzed yet."""
     made = random_table(tmp_path_factory.mktemp("cascade"), ("long", "string", "double"), seed="cascade")
     made.add_index("bloom", "c0")
     made.add_index("bitmap", "c1")

@@ -80,7 +80,7 @@ def test_a_good_file_passes(codec: str, compress_footer: bool) -> None:
         "flags known",
         "payload size fits the file",
         "UTF-8 JSON with blobs and properties",
-        "says its writer in created-by",
+        "names its writer in created-by",
         "blobs lie between header and footer",
         "no two blobs overlap",
         "no bytes that belong to no blob",
@@ -91,13 +91,13 @@ def test_a_good_file_passes(codec: str, compress_footer: bool) -> None:
         "the property referenced-data-file",
         "the property cardinality, a number",
         "length, magic, CRC, keys and bitmaps",
-        "cardinality as its metadata says",
+        "cardinality matches the metadata",
         "a compact theta sketch",
         "ndv is a number",
-        "ndv as the sketch estimates",
+        "ndv matches the sketch's estimate",
     } <= rules
-    assert ("LZ4 frame says its content size" in rules) == compress_footer
-    assert ("frame says its content size" in rules) == (codec != "none")
+    assert ("LZ4 frame states its content size" in rules) == compress_footer
+    assert ("frame states its content size" in rules) == (codec != "none")
 
 
 def test_the_parts_of_a_file_by_hand_pass() -> None:
@@ -117,7 +117,7 @@ def test_a_file_that_nobody_signed_is_only_noted() -> None:
     report = verify(puffin(created_by=None))
     assert not report.has_findings
     (note,) = [check for check in report.checks if check.outcome is CheckOutcome.NOTE]
-    assert note.rule == "says its writer in created-by"
+    assert note.rule == "names its writer in created-by"
 
 
 def test_empty_blobs_leave_no_gap() -> None:
@@ -143,7 +143,7 @@ FILES: dict[str, tuple[bytes, tuple[str, str]]] = {
     "an overlap": (assemble({"blobs": [described(4, 3), described(6, 3)]}, b"hello"), OPENS),
     "an LZ4 footer of unstated size": (
         assemble(lz4_unsized(b'{"blobs":[]}'), flags=1),
-        ("footer", "LZ4 frame says its content size"),
+        ("footer", "LZ4 frame states its content size"),
     ),
     "a gap": (
         assemble({"blobs": [described(4, 2), described(7, 2)]}, b"hello"),
@@ -167,11 +167,11 @@ FILES: dict[str, tuple[bytes, tuple[str, str]]] = {
     "a blob beyond the limit": (with_stored((bytes(2000), {})), ("blob 0", "not compressed")),
     "a zstd frame of unstated size": (
         with_stored((zstd_unsized(b"x" * 99), {"compression_codec": "zstd"})),
-        ("blob 0", "frame says its content size"),
+        ("blob 0", "frame states its content size"),
     ),
     "an LZ4 frame of unstated size": (
         with_stored((b"fine", {}), (lz4_unsized(b"x" * 99), {"compression_codec": "lz4"})),
-        ("blob 1", "frame says its content size"),
+        ("blob 1", "frame states its content size"),
     ),
     "a compressed vector": (
         vector_file(
@@ -192,7 +192,7 @@ FILES: dict[str, tuple[bytes, tuple[str, str]]] = {
     ),
     "a vector of wrong cardinality": (
         vector_file(properties=VECTOR_PROPERTIES | {"cardinality": "4"}),
-        ("blob 0", "cardinality as its metadata says"),
+        ("blob 0", "cardinality matches the metadata"),
     ),
     "a vector with a wrong CRC": (
         vector_file(VECTOR.encode()[:-1] + b"?"),
@@ -205,7 +205,7 @@ FILES: dict[str, tuple[bytes, tuple[str, str]]] = {
     "no sketch": (theta_file(b"no sketch"), ("blob 0", "a compact theta sketch")),
     "an ndv in words": (theta_file(sketch_of(3), ndv="three"), ("blob 0", "ndv is a number")),
     "a negative ndv": (theta_file(sketch_of(3), ndv="-3"), ("blob 0", "ndv is a number")),
-    "a wrong ndv": (theta_file(sketch_of(3), ndv="5"), ("blob 0", "ndv as the sketch estimates")),
+    "a wrong ndv": (theta_file(sketch_of(3), ndv="5"), ("blob 0", "ndv matches the sketch's estimate")),
 }
 
 

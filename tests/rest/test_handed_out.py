@@ -26,7 +26,7 @@ from rookery.io import (
 )
 from rookery.model import MissingFileError, StorageError
 from rookery.model.cache import clear_caches
-from rookery.tables.iceberg.avro_source import GONE_HINT
+from rookery.tables.iceberg.file_bytes import GONE_HINT
 from tests.rest.catalog_server import RestServer
 from tests.rest.s3_server import BUCKET, S3Server
 

@@ -30,7 +30,7 @@ from rookery.api.lake import Lake, connect
 from rookery.io import local_path
 from rookery.maintain.policies.policy import DEFAULT, Orphans, Policy
 from rookery.maintain.steps import clean_up, orphans
-from rookery.maintain.steps.step import Idle, Plan, Ran, Subject
+from rookery.maintain.steps.step import Idle, MaintainedTable, Plan, Ran
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 
@@ -328,13 +328,13 @@ def needed(catalog: Catalog) -> Iterator[str]:
                     yield entry.data_file.file_path
 
 
-def subject_of(lake: Lake, name: str, policy: Policy, forced: bool) -> Subject:
+def maintained_of(lake: Lake, name: str, policy: Policy, forced: bool) -> MaintainedTable:
     full = lake.table_name(name)
 
     def no_spark() -> object:
         raise AssertionError("Spark was asked for")
 
-    return Subject(
+    return MaintainedTable(
         full,
         lambda: lake.open(full),
         no_spark,
@@ -345,26 +345,26 @@ def subject_of(lake: Lake, name: str, policy: Policy, forced: bool) -> Subject:
     )
 
 
-def remove_orphans(subject: Subject) -> set[str]:
+def remove_orphans(maintained: MaintainedTable) -> set[str]:
     """Do what the step does, but for asking Iceberg as well; return what went, by resolved paths."""
-    before = subject.view(survey(*subject.load()))
+    before = maintained.view(survey(*maintained.load()))
     planned = orphans.plan(before)
     if isinstance(planned, Idle):
         return set()
     paths = {os.path.realpath(local_path(file.location)) for file in planned.details["files"]}
-    removed = orphans.take_away(subject, planned.details["files"])
+    removed = orphans.take_away(maintained, planned.details["files"])
     if len(removed) != len(planned.details["files"]):
         raise Find("what was planned was not removed")
     ran = Ran(len(removed), details={"removed": tuple(removed)})
-    orphans.verify(before, planned, ran, subject.view(survey(*subject.load())))
+    orphans.verify(before, planned, ran, maintained.view(survey(*maintained.load())))
     return paths
 
 
-def clear_up(subject: Subject) -> None:
-    look = subject.view(survey(*subject.load()))
-    planned = clean_up.plan(look)
+def clear_up(maintained: MaintainedTable) -> None:
+    view = maintained.view(survey(*maintained.load()))
+    planned = clean_up.plan(view)
     if isinstance(planned, Plan):
-        clean_up.run(look, planned)
+        clean_up.run(view, planned)
 
 
 def run_lake(seed: str, tally: Counter[str]) -> None:
@@ -382,8 +382,8 @@ def run_lake(seed: str, tally: Counter[str]) -> None:
         lakes = [grew.lake] if "unseen from the second" in grew.features else [grew.lake, grew.second]
         for lake in lakes:
             for identifier in lake.catalog.list_tables("db"):
-                subject = subject_of(lake, ".".join(identifier), policy, forced)
-                removed = _removed(subject, grew, tally)
+                maintained = maintained_of(lake, ".".join(identifier), policy, forced)
+                removed = _removed(maintained, grew, tally)
                 is_main = lake is grew.lake and identifier[-1] == "t"
                 if is_main and removed is not None:
                     left = {path for path in grew.orphans if os.path.exists(path)}
@@ -428,11 +428,11 @@ def _left_alone(grew: RandomLake) -> set[str]:
     return {path for path in grew.orphans if any(path.startswith(f"{f}/") and f != root for f in folders)}
 
 
-def _removed(subject: Subject, grew: RandomLake, tally: Counter[str]) -> set[str] | None:
+def _removed(maintained: MaintainedTable, grew: RandomLake, tally: Counter[str]) -> set[str] | None:
     """Remove a table's orphans; none where that is refused, which must have its reason."""
     try:
-        removed = remove_orphans(subject)
-        clear_up(subject)
+        removed = remove_orphans(maintained)
+        clear_up(maintained)
     except UsageError as error:
         if "refused" not in grew.features:
             raise Find(f"refused without need: {error}") from error

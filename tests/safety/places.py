@@ -11,7 +11,7 @@ from rookery.api.lake import Lake
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.policy import DEFAULT, Policy
 from rookery.maintain.steps.step import StepReport
-from tests.maintain.tending import BRISK, by_step, missing_files, rows_hash, subject_of
+from tests.maintain.tending import BRISK, by_step, maintained_of, missing_files, rows_hash
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,8 +46,8 @@ class Place:
         """Take a step on a table, and see that it has all its rows and files after it."""
         self.spark.catalog.refreshTable(name)
         rows = rows_hash(self.spark, name)
-        subject = subject_of(self.lake, name, self.spark, policy, forced=forced)
-        report = by_step(maintain_table(subject, only=[step]))[step]
+        maintained = maintained_of(self.lake, name, self.spark, policy, forced=forced)
+        report = by_step(maintain_table(maintained, only=[step]))[step]
         self.spark.catalog.refreshTable(name)
         assert missing_files(self.lake, name) == []
         assert rows_hash(self.spark, name) == rows

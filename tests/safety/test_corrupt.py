@@ -193,7 +193,7 @@ def flip(path: Path, chance: random.Random) -> None:
 
 def test_everything_deleted(spark: SparkSession, lake: Lake, kept: Kept) -> None:
     shutil.rmtree(kept.folder)
-    assert rookery.table(kept.name, lake).stats().freshness == "never analysed"
+    assert rookery.table(kept.name, lake).stats().freshness == "never analyzed"
     assert_mended(spark, lake, kept)
 
 

@@ -14,7 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from rookery.io import local_path
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.steps.step import Outcome
-from tests.maintain.tending import BRISK, DAY, by_step, missing_files, subject_of
+from tests.maintain.tending import BRISK, DAY, by_step, maintained_of, missing_files
 from tests.safety.places import EXPIRE, Place
 
 if TYPE_CHECKING:
@@ -83,12 +83,14 @@ def test_what_a_fork_needs_does_not_expire(
         place.spark.sql(f"INSERT OVERWRITE {name} VALUES ({number})")
     before = place.lake.load(name).metadata.snapshots
     clock = (lambda: time.time() + 91 * DAY) if late else time.time
-    subject = subject_of(place.lake, name, place.spark, BRISK, forced=forced, clock=clock)
-    report = by_step(maintain_table(subject, only=[EXPIRE]))[EXPIRE]
+    maintained = maintained_of(place.lake, name, place.spark, BRISK, forced=forced, clock=clock)
+    report = by_step(maintain_table(maintained, only=[EXPIRE]))[EXPIRE]
     left = {each.snapshot_id for each in place.lake.load(name).metadata.snapshots}
     assert before[0].snapshot_id in left
     if commits == 1 or forced or late:  # what it does not name goes
-        assert (report.outcome, "1 snapshot kept, named by" in report.why) == (Outcome.DONE, True), report
+        assert (report.outcome, "1 snapshot kept, referenced by" in report.why) == (Outcome.DONE, True), (
+            report
+        )
         assert len(left) < len(before)
     else:
         assert report.outcome is Outcome.FAILED
@@ -114,7 +116,7 @@ def test_a_file_of_snapshots_that_a_fork_has_let_go(place: Place, tmp_path: Path
         place.spark.sql(f"INSERT OVERWRITE {name} VALUES ({number})")
     report = place.maintain(name, EXPIRE, BRISK, forced=True)
     assert report.outcome is Outcome.FAILED, report
-    assert "which the catalog does not know, names it" in (report.error or "")
+    assert "which the catalog does not know, references it" in (report.error or "")
     assert sorted(other.load_table("db.t").scan().to_arrow()["id"].to_pylist()) == [1, 2, 7, 8]
 
 
@@ -134,8 +136,8 @@ def test_what_was_checked_is_what_expires(place: Place) -> None:
             place.spark.sql(f"INSERT OVERWRITE {name} VALUES (4)")
         return place.spark
 
-    subject = replace(subject_of(place.lake, name, place.spark, BRISK), spark=starting)
-    report = by_step(maintain_table(subject, only=[EXPIRE]))[EXPIRE]
+    maintained = replace(maintained_of(place.lake, name, place.spark, BRISK), spark=starting)
+    report = by_step(maintain_table(maintained, only=[EXPIRE]))[EXPIRE]
     assert report.outcome is Outcome.DONE, report
     assert missing_files(place.lake, other) == []
     assert len(place.lake.load(name).metadata.snapshots) == 3
@@ -161,9 +163,9 @@ def test_what_another_table_takes_over_meanwhile_does_not_expire(place: Place) -
 
     neighbours = place.lake.neighbours()
     neighbours._timer = lambda: clock[0]
-    subject = subject_of(place.lake, name, place.spark, BRISK)
-    subject = replace(subject, spark=starting, neighbours=neighbours)
-    report = by_step(maintain_table(subject, only=[EXPIRE]))[EXPIRE]
+    maintained = maintained_of(place.lake, name, place.spark, BRISK)
+    maintained = replace(maintained, spark=starting, neighbours=neighbours)
+    report = by_step(maintain_table(maintained, only=[EXPIRE]))[EXPIRE]
     assert report.outcome is Outcome.FAILED, report
     assert f"{other} needs it" in (report.error or "")
     assert missing_files(place.lake, other) == []

@@ -22,11 +22,11 @@ from tests.maintain.tending import (
     DAY,
     by_step,
     folder_of,
+    maintained_of,
     make_old,
     missing_files,
     plant,
     rows_hash,
-    subject_of,
 )
 from tests.safety.maintain_needy import rows
 
@@ -130,7 +130,7 @@ def test_only_what_is_old_and_has_no_name(spark: SparkSession, lake: Lake, new_t
             chance = random.Random(seed)
             make_old(folder, 30 * DAY)
             gone, planted = plant_some(chance, folder)
-            run = maintain_table(subject_of(lake, name, spark, POLICY), only=[STEP])
+            run = maintain_table(maintained_of(lake, name, spark, POLICY), only=[STEP])
             step = by_step(run)[STEP]
             assert step.outcome is Outcome.DONE, step
             assert step.files == len(gone), (seed, step.why)
@@ -138,7 +138,7 @@ def test_only_what_is_old_and_has_no_name(spark: SparkSession, lake: Lake, new_t
             assert own - left == set(), seed
             assert left & gone == set(), seed
             assert planted - gone <= left, seed
-            again = maintain_table(subject_of(lake, name, None, POLICY), only=[STEP])
+            again = maintain_table(maintained_of(lake, name, None, POLICY), only=[STEP])
             assert again.outcome is Outcome.NOT_NEEDED, seed
             for path in planted - gone:
                 (folder / path).unlink()

@@ -19,7 +19,7 @@ from rookery.maintain.steps.step import Idle, Plan
 from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from tests.maintain.tending import DAY, plant
-from tests.safety.orphan_lakes import ROWS, needed, remove_orphans, subject_of
+from tests.safety.orphan_lakes import ROWS, maintained_of, needed, remove_orphans
 
 AGE = timedelta(days=2)
 OWN = replace(DEFAULT, orphans=Orphans(AGE, 1.0, outside=True))
@@ -59,15 +59,15 @@ class Site:
         return plant(self.real, name, 9 * DAY)
 
     def plan(self, policy: Policy = OWN, name: str = "db.t", *, forced: bool = False) -> Plan | Idle:
-        subject = subject_of(self.lake, name, policy, forced)
-        return orphans.plan(subject.view(survey(*subject.load())))
+        maintained = maintained_of(self.lake, name, policy, forced)
+        return orphans.plan(maintained.view(survey(*maintained.load())))
 
     def remove(self, policy: Policy = OWN, name: str = "db.t", *, forced: bool = False) -> set[str]:
         """Remove orphans, long after all was written; nothing that any table names may be gone after it."""
         names = {os.path.realpath(path.removeprefix("file://")) for path in needed(self.lake.catalog)}
         there = {path for path in names if os.path.exists(path)}
         try:
-            return remove_orphans(subject_of(self.lake, name, policy, forced))
+            return remove_orphans(maintained_of(self.lake, name, policy, forced))
         finally:
             assert all(map(os.path.exists, there))
 
@@ -128,8 +128,8 @@ def test_without_proof_they_are_left_and_that_is_said(site: Site) -> None:
     found = site.plan(UNSAID)
     assert isinstance(found, Idle)
     assert found.why == (
-        f"1 file under {site.real}/outside/data that {site.lake.table_name('db.t')} does not name left: "
-        "a table of another catalog may write there too; if none does, set orphans.outside"
+        f"1 file under {site.real}/outside/data kept, which {site.lake.table_name('db.t')} does not "
+        "reference: a table of another catalog may write there too; if none does, set orphans.outside"
     )
     assert site.remove(UNSAID) == set()
     assert site.remove(UNSAID, forced=True) == set()  # --yes is asked for by other refusals too
@@ -371,12 +371,12 @@ def test_what_is_named_meanwhile_is_not_removed(site: Site) -> None:
     added, gone = site.stray("outside/data/added.parquet"), site.stray()
     pq.write_table(ROWS, added)
     os.utime(added, (time.time() - 9 * DAY,) * 2)
-    subject = subject_of(site.lake, "db.t", OWN, False)
-    planned = orphans.plan(subject.view(survey(*subject.load())))
+    maintained = maintained_of(site.lake, "db.t", OWN, False)
+    planned = orphans.plan(maintained.view(survey(*maintained.load())))
     assert isinstance(planned, Plan)
     assert planned.files == 2
     made.refresh().add_files([f"file:{site.alias}/outside/data/added.parquet"])
-    removed = orphans.take_away(subject, planned.details["files"])
+    removed = orphans.take_away(maintained, planned.details["files"])
     assert [Path(file.location).name for file in removed] == [gone.name]
     assert added.exists()
 
@@ -384,10 +384,10 @@ def test_what_is_named_meanwhile_is_not_removed(site: Site) -> None:
 def test_another_table_that_comes_meanwhile(site: Site) -> None:
     site.table(data_path=f"{site.real}/outside/data")
     stray = site.stray()
-    subject = subject_of(site.lake, "db.t", OWN, False)
-    planned = orphans.plan(subject.view(survey(*subject.load())))
+    maintained = maintained_of(site.lake, "db.t", OWN, False)
+    planned = orphans.plan(maintained.view(survey(*maintained.load())))
     assert isinstance(planned, Plan)
     site.table("u", data_path=f"{site.real}/outside/data")
-    later = subject_of(site.lake, "db.t", OWN, False)
+    later = maintained_of(site.lake, "db.t", OWN, False)
     assert orphans.take_away(later, planned.details["files"]) == []
     assert stray.exists()

@@ -13,7 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 import rookery
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.steps.step import Outcome
-from tests.maintain.tending import DAY, by_step, make_old, missing_files, plant, rows_hash, subject_of
+from tests.maintain.tending import DAY, by_step, maintained_of, make_old, missing_files, plant, rows_hash
 from tests.safety.places import POLICY, REMOVE, Place
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_data_of_two_tables_in_one_folder(place: Place) -> None:
     own = replace(POLICY, orphans=replace(POLICY.orphans, outside=True))
     report = place.maintain(names[0], policy=own, forced=True)
     assert (report.outcome, report.files) == (Outcome.DONE, 1), report
-    said = f"3 files under {place.real}/pool that {names[0]} does not name left: {names[1]} writes to"
+    said = f"3 files under {place.real}/pool kept, which {names[0]} does not reference: {names[1]} writes to"
     assert said in report.why
     assert not inside.exists()
     assert outside.exists()
@@ -103,8 +103,8 @@ def test_a_name_that_leads_nowhere_any_more_is_refused(place: Place) -> None:
     files = {path for path in place.real.rglob("*") if path.is_file()}
     place.alias.unlink()
     plant(place.real / "t", "data/stray.parquet", 9 * DAY)
-    subject = subject_of(place.lake, name, place.spark, POLICY, forced=True)
-    report = by_step(maintain_table(subject, only=[REMOVE]))[REMOVE]
+    maintained = maintained_of(place.lake, name, place.spark, POLICY, forced=True)
+    report = by_step(maintain_table(maintained, only=[REMOVE]))[REMOVE]
     assert report.outcome is Outcome.FAILED
     assert "under another name" in (report.error or "")
     assert all(path.exists() for path in files)

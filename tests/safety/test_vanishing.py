@@ -65,7 +65,7 @@ def test_a_file_deleted(spark: SparkSession, lake: Lake, table: str, way: str) -
     assert victim.name in text
     assert ("reading failed on Spark" in text) == (way != "here")
     assert lake.load(table).metadata == before
-    assert rookery.table(table, lake).stats().freshness == "never analysed"
+    assert rookery.table(table, lake).stats().freshness == "never analyzed"
     assert not list(folder(lake, table).glob("state-*")) if folder(lake, table).exists() else True
 
     victim.write_bytes(saved)  # when it is back, all is well again
@@ -97,7 +97,7 @@ def test_a_table_dropped_later(spark: SparkSession, lake: Lake, new_table: NewTa
     assert name in one_plain_line(caught.value)
     assert new_table("id bigint, word string", "again") == name
     make_rows(spark, name, 100, 103)
-    assert rookery.table(name, lake).stats().freshness == "never analysed"
+    assert rookery.table(name, lake).stats().freshness == "never analyzed"
     assert lake.load(name).metadata.statistics == []
     rookery.analyze(spark, name, lake=lake)
     assert_right(spark, lake, name)

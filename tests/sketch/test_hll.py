@@ -24,8 +24,8 @@ from rookery.sketch.hll_layout import (
     REGISTERS_OFFSET,
     SET_COUPONS_OFFSET,
     VERSION_OFFSET,
-    Flag,
-    Kind,
+    HllFlag,
+    HllKind,
     Mode,
     read_registers,
 )
@@ -37,21 +37,23 @@ SIZES = {  # by lg k, numbers of values that lead through all modes
     8: [0, 7, 8, 24, 25, 3_000],
     12: [0, 1, 7, 8, 384, 385, 60_000],
 }
-SKETCHES = [(lg_k, kind, count) for lg_k, counts in SIZES.items() for kind in Kind for count in counts]
+SKETCHES = [(lg_k, kind, count) for lg_k, counts in SIZES.items() for kind in HllKind for count in counts]
 
 
-def library_sketch(values: Iterable[int], lg_k: int = 12, kind: Kind = Kind.HLL_4) -> datasketches.hll_sketch:
+def library_sketch(
+    values: Iterable[int], lg_k: int = 12, kind: HllKind = HllKind.HLL_4
+) -> datasketches.hll_sketch:
     sketch = datasketches.hll_sketch(lg_k, datasketches.tgt_hll_type(kind.value))
     for value in values:
         sketch.update(value)
     return sketch
 
 
-def sketch_of(values: Iterable[int], lg_k: int = 12, kind: Kind = Kind.HLL_4) -> HllSketch:
+def sketch_of(values: Iterable[int], lg_k: int = 12, kind: HllKind = HllKind.HLL_4) -> HllSketch:
     return HllSketch(library_sketch(values, lg_k, kind))
 
 
-def payload_of(count: int, lg_k: int = 12, kind: Kind = Kind.HLL_4) -> bytes:
+def payload_of(count: int, lg_k: int = 12, kind: HllKind = HllKind.HLL_4) -> bytes:
     return sketch_of(range(count), lg_k, kind).encode()
 
 
@@ -60,7 +62,7 @@ def changed(payload: bytes, offset: int, *values: int) -> bytes:
 
 
 @pytest.mark.parametrize(("lg_k", "kind", "count"), SKETCHES)
-def test_every_form_is_read(lg_k: int, kind: Kind, count: int) -> None:
+def test_every_form_is_read(lg_k: int, kind: HllKind, count: int) -> None:
     theirs = library_sketch(range(count), lg_k, kind)
     for payload in (theirs.serialize_compact(), theirs.serialize_updatable()):
         sketch = HllSketch.decode(payload)
@@ -87,15 +89,15 @@ def test_the_estimate_of_nothing_is_exact() -> None:
     assert HllSketch.decode(payload_of(1)).estimate().kind is Certainty.SKETCHED
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_registers_are_those_of_each_kind(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(HllKind))
+def test_registers_are_those_of_each_kind(kind: HllKind) -> None:
     """One set of values has the same registers, however wide they are."""
     count = 20_000  # enough that four bits do not hold all
-    wide, none = read_registers(payload_of(count, 11, Kind.HLL_8), IN_MEMORY)
+    wide, none = read_registers(payload_of(count, 11, HllKind.HLL_8), IN_MEMORY)
     values, exceptions = read_registers(payload_of(count, 11, kind), IN_MEMORY)
     assert np.array_equal(values, wide)
     assert not len(none)
-    assert bool(len(exceptions)) == (kind is Kind.HLL_4)
+    assert bool(len(exceptions)) == (kind is HllKind.HLL_4)
 
 
 # -- merging
@@ -106,7 +108,7 @@ PARTS = st.lists(
         st.integers(0, 50),
         st.sampled_from([0, 3, 30, 1_500]),
         st.sampled_from([5, 8, 9]),
-        st.sampled_from(Kind),
+        st.sampled_from(HllKind),
     ),
     min_size=2,
     max_size=4,
@@ -123,7 +125,7 @@ def state_of(sketch: HllSketch) -> bytes:
 
 @settings(deadline=None, max_examples=60)
 @given(parts=PARTS, seed=st.integers(0, 99))
-def test_merging_in_any_order(parts: list[tuple[int, int, int, Kind]], seed: int) -> None:
+def test_merging_in_any_order(parts: list[tuple[int, int, int, HllKind]], seed: int) -> None:
     sketches = [sketch_of(range(start, start + count), lg_k, kind) for start, count, lg_k, kind in parts]
     before = [sketch.encode() for sketch in sketches]
     merged = reduce(HllSketch.merge, sketches)
@@ -160,7 +162,7 @@ def test_merging_with_an_empty_sketch_changes_nothing() -> None:
 # -- bytes that are no sketch
 
 LIST, SET = payload_of(5), payload_of(100)
-HLL_4, HLL_6, HLL_8 = (payload_of(50_000, 8, kind) for kind in Kind)
+HLL_4, HLL_6, HLL_8 = (payload_of(50_000, 8, kind) for kind in HllKind)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +175,8 @@ HLL_4, HLL_6, HLL_8 = (payload_of(50_000, 8, kind) for kind in Kind)
         (changed(LIST, FAMILY_OFFSET, 3), 2, "family 7"),
         (changed(LIST, LG_K_OFFSET, 22), 3, "lg k from 4 to 21"),
         (changed(SET, LG_K_OFFSET, 7), 3, "lg k from 8 to 21"),
-        (changed(LIST, FLAGS_OFFSET, Flag.BIG_ENDIAN), 5, "little-endian"),
-        (changed(LIST, FLAGS_OFFSET, Flag.COMPACT | Flag.EMPTY), 5, "an empty sketch"),
+        (changed(LIST, FLAGS_OFFSET, HllFlag.BIG_ENDIAN), 5, "little-endian"),
+        (changed(LIST, FLAGS_OFFSET, HllFlag.COMPACT | HllFlag.EMPTY), 5, "an empty sketch"),
         (changed(LIST, MODE_OFFSET, 3), 7, "a mode and a kind"),
         (changed(LIST, MODE_OFFSET, 12), 7, "a mode and a kind"),
         (changed(LIST, LEAST_OFFSET, 200), 0, "at most 7 coupons in a list"),  # or the library would abort
@@ -231,7 +233,7 @@ def test_mutated_bytes_are_refused_or_read_whole() -> None:
     corpus = [
         form
         for lg_k in (4, 8, 9)
-        for kind in Kind
+        for kind in HllKind
         for count in (0, 1, 7, 8, 24, 90, 4_000)
         for theirs in (library_sketch(range(count), lg_k, kind),)
         for form in (theirs.serialize_compact(), theirs.serialize_updatable())

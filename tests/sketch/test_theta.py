@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rookery.model import Certainty, Estimate, Place
 from rookery.sketch import MAX_THETA, ThetaError, ThetaSketch
-from rookery.sketch.theta import Flag
+from rookery.sketch.theta import ThetaFlag
 from tests.sketch.reference import Reference, hashes_of, reference
 
 PLACE = Place("file", 100)
@@ -62,7 +62,7 @@ def fails(payload: bytes) -> ThetaError:
 
 def without_single_item(payload: bytes) -> bytes:
     """Java sets the flag, and so do we; C++, which is the reference here, does not."""
-    return payload[:FLAGS_AT] + bytes([payload[FLAGS_AT] & ~Flag.SINGLE_ITEM]) + payload[FLAGS_AT + 1 :]
+    return payload[:FLAGS_AT] + bytes([payload[FLAGS_AT] & ~ThetaFlag.SINGLE_ITEM]) + payload[FLAGS_AT + 1 :]
 
 
 # -- against the reference
@@ -102,7 +102,7 @@ def test_the_packed_form_is_packed() -> None:
 )
 def test_the_unordered_form(values: range) -> None:
     theirs = reference(values, ordered=False)
-    assert not theirs.serialize()[FLAGS_AT] & Flag.ORDERED
+    assert not theirs.serialize()[FLAGS_AT] & ThetaFlag.ORDERED
     agrees(decode(theirs.serialize()), theirs)
 
 
@@ -111,7 +111,7 @@ def test_we_write_the_same_bytes(shape: str) -> None:
     theirs = SHAPES[shape]()
     ours = decode(theirs.serialize()).encode()
     assert without_single_item(ours) == theirs.serialize()
-    assert bool(ours[FLAGS_AT] & Flag.SINGLE_ITEM) == (shape == "single")
+    assert bool(ours[FLAGS_AT] & ThetaFlag.SINGLE_ITEM) == (shape == "single")
 
 
 @shapes
@@ -289,7 +289,7 @@ def test_hashes_out_of_order() -> None:
 
 
 def test_hashes_out_of_order_are_sorted_where_they_may_be() -> None:
-    unordered = 0x1A & ~Flag.ORDERED
+    unordered = 0x1A & ~ThetaFlag.ORDERED
     assert decode(plain([9, 3, 5], flags=unordered)).hashes.tolist() == [3, 5, 9]
     assert "distinct" in fails(plain([9, 3, 9], flags=unordered)).expected
 

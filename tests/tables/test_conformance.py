@@ -24,13 +24,13 @@ from rookery.io import open_source
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.status import TableStatus, table_status
-from rookery.maintain.steps.step import Outcome, Subject
+from rookery.maintain.steps.step import MaintainedTable, Outcome
 from rookery.model import MachineError, RookeryError, Snapshot, StorageError, UsageError
 from rookery.parquet import read_footer
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.puffin import THETA_V1, Blob, Writer
-from rookery.read.rows import count_rows, read_table
+from rookery.read.table_reader import count_rows, read_table
 from rookery.sidecar import Store, store_of
 from rookery.tables import FILE_SCHEMA, Table, identities
 from rookery.tables.partitioning import TransformKind
@@ -540,10 +540,10 @@ def test_maintenance_takes_the_steps_of_the_format(format_: Format) -> None:
     writer = format_.make(None)
     writer.append(rows_of(0, 10))
     table = writer.open()
-    subject = Subject(
+    maintained = MaintainedTable(
         table.name, lambda: (table, store_of(table)), lambda: format_.spark, Policy(), time.time
     )
-    reports = {report.step: report for report in maintain_table(subject, dry_run=True).steps}
+    reports = {report.step: report for report in maintain_table(maintained, dry_run=True).steps}
     assert reports["refresh statistics"].outcome is Outcome.PLANNED
     others = [report for report in reports.values() if "not a step for tables of this format" in report.why]
     assert len(others) == (len(reports) - 1 if format_.spark is NO_SPARK else 0)

@@ -16,7 +16,7 @@ from rookery.api.lake import Lake
 from rookery.io.file_io import LocationFileIO
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.steps.step import Outcome
-from tests.maintain.tending import BRISK, missing_files, subject_of
+from tests.maintain.tending import BRISK, maintained_of, missing_files
 
 ODD = ["q?x=1#f", "a%20b%zz", "a b+c&d=e [a]{b}*ä–ö;'\\:"]
 NAMESPACE = "odd_locations"
@@ -53,7 +53,7 @@ def test_all_calls(spark: SparkSession, lake: Lake, tmp_path: Path, odd: str) ->
         assert table.scan(spark, "id = 5").count() == 1
         assert spark.read.format("rookery").option("table", name).load().where("id = 5").count() == 1
         assert rookery.sql(spark, f"SELECT * FROM {name} WHERE id = 1000", lake).count() == 1
-        run = maintain_table(subject_of(lake, name, spark, replace(BRISK)))
+        run = maintain_table(maintained_of(lake, name, spark, replace(BRISK)))
         assert run.outcome is Outcome.DONE, run
         assert missing_files(lake, name) == []
         assert table.count() == 100

@@ -90,7 +90,7 @@ class SharedHistory(History):
     def _see(self) -> None:
         """Spark keeps tables for some seconds; what is written of a snapshot is noted before it may go."""
         self.spark.catalog.refreshTable(self.name)
-        self.subject.witness.note()
+        self.checked.witness.note()
 
     def _trino_rows(self, count: int) -> str:
         said = _expressions(self.rng.randrange(4))
@@ -196,7 +196,7 @@ class SharedHistory(History):
     def _look(self) -> list[str]:
         self.steps.append("-- look")
         self._see()
-        self.subject.look(time.time())
+        self.checked.look(time.time())
         return [*self._unlike_trino(), *self._unlike_spark()]
 
     def _unlike_trino(self) -> Iterator[str]:
@@ -206,15 +206,15 @@ class SharedHistory(History):
         if not estimates.rows:
             return  # of a table without rows Trino tells nothing
         registered = _registered(self.lake, self.name)
-        for column in self.subject.status.columns:
+        for column in self.checked.status.columns:
             shown = estimates.columns[column.name]
             ndv = registered[column.field_id] if column.trino else None
             if shown.ndv != estimates.capped(column.name, ndv):
                 yield f"{column.name}: status says that Trino finds {ndv}, and it finds {shown}"
 
     def _unlike_spark(self) -> Iterator[str]:
-        told = {column.name for column in self.subject.status.columns if column.spark}
-        found = planned_with(self.subject)
+        told = {column.name for column in self.checked.status.columns if column.spark}
+        found = planned_with(self.checked)
         if found is not None and found != told:
             yield f"Spark plans with {sorted(found)}, and status says {sorted(told)}"
 

@@ -15,7 +15,9 @@ from rookery.tables.java_errors import as_rookery
 
 __all__ = ["AnalyzedTables", "analyze_tables"]
 
-Advance: TypeAlias = Callable[[int, int], None]  # is told how many files and bytes have been read
+Advance: TypeAlias = Callable[
+    [int, int], None
+]  # called with the number of files and bytes that have been read
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +29,11 @@ class AnalyzedTables(Report):
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
-        """Whether some table failed."""
+        """Whether any table failed."""
         return bool(self.failed)
 
     def sheets(self) -> Sequence[Sheet]:
-        """All their sheets."""
+        """The tables of all reports."""
         return [sheet for report in self.tables for sheet in report.sheets()]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rookery.api.where import Where, bind
 from rookery.model import Report, Sheet
-from rookery.read.rows import count_rows
+from rookery.read.table_reader import count_rows
 from rookery.sidecar import Store
 from rookery.tables import Table
 
@@ -23,7 +23,7 @@ class CountReport(Report):
     count: int
 
     def sheets(self) -> Sequence[Sheet]:
-        """The number."""
+        """The number of rows."""
         return [Sheet(str(self.count))]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["LEAST_CONFIDENCE", "Kind"]
+__all__ = ["LEAST_CONFIDENCE", "DiscoverKind"]
 
 LEAST_CONFIDENCE = 0.99
 
 
-class Kind(StrEnum):
-    """What is looked for."""
+class DiscoverKind(StrEnum):
+    """The kinds of findings."""
 
     FOREIGN_KEY = "foreign-key"
     UNIQUE = "unique"

@@ -1,4 +1,4 @@
-"""The sheets of `discover`, each line short enough for 80 columns as long as names are short."""
+"""The tables that `discover` prints, each line short enough for 80 columns as long as names are short."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 50  # lines of a sheet; programs read all from the JSON
 _MOST_NAMED = 5  # columns in a line
-_SAMPLED = "about, from a sample: a few values may differ without being seen"
-_DELETES = (
-    "a table has deleted rows: its values are those of the rows left, its rows are counted in the files"
-)
+_SAMPLED = "estimated from a sample: a few values may differ"
+_DELETES = "a table has deleted rows: they are excluded from the values, but included in the number of rows"
 
 
 def sheets_of(report: DiscoverReport) -> Sequence[Sheet]:
@@ -91,7 +89,7 @@ def _unique(keys: Sequence[UniqueKey]) -> Sheet:
 
 def _dependencies(found: Sequence[Dependency]) -> Sheet:
     if not found:
-        note = "of declared column sets: `rookery analyze TABLE --together a,b` declares one"
+        note = "of declared column sets: `rookery analyze TABLE --column-set a,b` declares one"
         return Sheet("dependencies: none", notes=(note,))
     rows = tuple(
         (

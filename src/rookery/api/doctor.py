@@ -70,7 +70,7 @@ class DoctorReport(Report):
         return bool(findings(self.checks))
 
     def sheets(self) -> Sequence[Sheet]:
-        """A line per check, with a hint if something is to be done."""
+        """One line per check, with a hint if something must be fixed."""
         return [check_sheet("", self.checks)]
 
 
@@ -116,7 +116,7 @@ def _jars(lake: Lake) -> Check:
     missing = [package for package in packages if not (folder / _jar_name(package)).exists()]
     if missing:
         names = ", ".join(package.split(":")[1] for package in missing)
-        return Check("jars", _RULES["jars"], CheckOutcome.NOTE, f"fetched at the first session: {names}")
+        return Check("jars", _RULES["jars"], CheckOutcome.NOTE, f"downloaded by the first session: {names}")
     return Check("jars", _RULES["jars"], CheckOutcome.OK, f"{len(packages)} in {folder}")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rookery.api.where import Where, bind
 from rookery.estimate.conditions import Condition
 from rookery.estimate.groups import estimate_groups
-from rookery.estimate.rows import select
+from rookery.estimate.selection import select
 from rookery.model import Certainty, Estimate, Report, Sheet, UsageError, column_named, thousands
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set

@@ -1,4 +1,4 @@
-"""`explain`: the funnel of a predicate, one line a stage."""
+"""`explain`: what each stage of the cascade skips for a predicate."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ExplainReport(Report):
         return sum(stage.index_bytes for stage in self.stages if stage.name not in inside)
 
     def sheets(self) -> Sequence[Sheet]:
-        """The funnel."""
+        """One line per stage."""
         header = ("stage", "files", "bytes", "rows", "skipped", "index read", "ms", "")
         rows = tuple(
             (
@@ -131,7 +131,7 @@ def _resolution(pruning: Pruning, read: int, ms: float) -> StageReport:
     sizes, rows = int(files.files["size"].to_numpy().sum()), int(files.files["rows"].to_numpy().sum())
     state = files.state
     known = (
-        "never analysed" if state is None else f"{len(files) - files.fresh:,} of {len(files):,} files known"
+        "never analyzed" if state is None else f"{len(files) - files.fresh:,} of {len(files):,} files known"
     )
     note = "; ".join([f"snapshot {pruning.snapshot.id}, {known}", *files.notes])
     count = len(files)

@@ -27,7 +27,7 @@ class HistoryReport(Report):
     of: str | None = None  # the tables that were requested, by a name or pattern
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet, a line per step that was needed; texts of the run itself are in its first line."""
+        """One line per step that was needed; the first line of a run also describes the run."""
         if not self.runs:
             title = f"no runs of {self.of} are recorded" if self.of else "no runs are recorded"
             return [Sheet(title, notes=("`rookery maintain` and `rookery watch` record them",))]
@@ -45,7 +45,7 @@ def history(table: str | None = None, *, limit: int = LIMIT, url: str | None = N
 
 
 def tally(url: str | None = None) -> Tally | None:
-    """Count all runs; none where no history has begun."""
+    """Count all runs; None if there is no history."""
     with _opened(url) as kept:
         return None if kept is None else kept.tally()
 

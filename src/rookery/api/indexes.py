@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rookery.collect.declare import declare, declared_on, indexed_names, newest_state, undeclare
 from rookery.indexes import KINDS
+from rookery.indexes.declare import declare, declared_on, indexed_names, newest_state, undeclare
 from rookery.model import Report, Sheet
 from rookery.sidecar import Index, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.tables import Table
 
-__all__ = ["IndexKind", "IndexKinds", "IndexReport", "IndexView", "index_kinds"]
+__all__ = ["IndexKindView", "IndexKinds", "IndexReport", "IndexView", "index_kinds"]
 
 UNKNOWN_KIND = "of a kind that this version does not know: kept, but not used"
 
@@ -51,7 +51,7 @@ class IndexReport(Report):
     indexes: tuple[IndexView, ...]
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet, a line an index."""
+        """One line per index."""
         if not self.indexes:
             return [Sheet(f"{self.table} has no indexes", notes=("`rookery index add` declares one",))]
         rows = tuple(
@@ -62,7 +62,7 @@ class IndexReport(Report):
 
 
 @dataclass(frozen=True, slots=True)
-class IndexKind:
+class IndexKindView:
     """A kind of index: its name, what it does, and its default false-positive rate if it has one."""
 
     name: str
@@ -74,10 +74,10 @@ class IndexKind:
 class IndexKinds(Report):
     """The kinds of index that can be declared."""
 
-    kinds: tuple[IndexKind, ...]
+    kinds: tuple[IndexKindView, ...]
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet, a line a kind."""
+        """One line per kind."""
         rows = tuple(
             (kind.name, kind.summary, "–" if kind.fpp is None else f"{kind.fpp:g}") for kind in self.kinds
         )
@@ -132,4 +132,6 @@ def _covered(state: State | None, live: Live | None, index: Index) -> int:
 
 def index_kinds() -> IndexKinds:
     """Return the kinds of index that can be declared."""
-    return IndexKinds(tuple(IndexKind(kind.name, kind.summary, kind.default_fpp) for kind in KINDS.values()))
+    return IndexKinds(
+        tuple(IndexKindView(kind.name, kind.summary, kind.default_fpp) for kind in KINDS.values())
+    )

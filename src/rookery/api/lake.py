@@ -59,7 +59,11 @@ class Lake:
         return self._catalog.client
 
     def clear_cache(self) -> None:
-        """Drop what is cached of states, segments and footers; the next call reads it again."""
+        """Clear this lake's cache of states, segments and footers; the next call reads them again.
+
+        The data source `rookery` runs in Python processes of Spark. They have a cache of their own, which is
+        not cleared. States and segments never change, so cached ones are never wrong.
+        """
         self.cache.clear()
 
     def table_name(self, text: str) -> TableName:
@@ -118,7 +122,7 @@ class Lake:
     def spark(
         self, *, master: str | None = None, conf: Mapping[str, str] | None = None, attach: bool = True
     ) -> SparkSession:
-        """Return a Spark session that knows this catalog under its name, attached unless that is declined."""
+        """Return a Spark session that has this catalog under its name, attached unless *attach* is off."""
         from rookery.spark import session  # pyspark is an extra, and slow to import
 
         return session(self.config, master=master, conf=conf, attach=attach)

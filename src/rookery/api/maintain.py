@@ -41,11 +41,11 @@ class MaintainReport(Report):
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
-        """Whether some table failed."""
+        """Whether any table failed."""
         return any(run.outcome in (Outcome.FAILED, Outcome.STOPPED) for run in self.tables)
 
     def sheets(self) -> Sequence[Sheet]:
-        """A sheet a table, a line a step."""
+        """One table per maintained table, one line per step."""
         return [_sheet(run) for run in self.tables]
 
 
@@ -91,7 +91,7 @@ def _number(name: str, value: float) -> str:
 
 def _trash(folder: str) -> str:
     if not folder.strip():
-        raise UsageError("the trash has no folder", hint="leave it out to delete the files")
+        raise UsageError("the trash has no folder", hint="omit --trash to delete the files")
     return trash_folder(folder if scheme_of(folder) else os.path.abspath(local_path(folder)))
 
 
@@ -114,7 +114,7 @@ def maintain(
     """Maintain the tables that patterns match by their policies; with *dry_run*, only plan.
 
     Policies are read, and refused where they are unsafe, before anything is done. A failure
-    of one table does not stop the others. A dry run starts no Spark, and leaves no record.
+    of one table does not stop the others. A dry run starts no Spark, and is not recorded.
     """
     lake = lake or connect()
     steps_named(only)

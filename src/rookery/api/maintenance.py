@@ -60,7 +60,7 @@ def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:
     for name in names:
         if name.catalog != lake.name:
             raise UsageError(
-                f"{name} is of another catalog than {lake.name}", hint=f"use --catalog {name.catalog}"
+                f"{name} belongs to another catalog than {lake.name}", hint=f"use --catalog {name.catalog}"
             )
 
 

@@ -37,7 +37,7 @@ class PlanNode:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Its line in a table."""
+        """Its row in a table."""
         estimates = map(thousands, (self.alone, self.attached, self.rows))
         errors = map(_shown, (self.alone_error, self.attached_error))
         return (_short("  " * self.depth + self.text), *estimates, *errors)

@@ -17,7 +17,7 @@ __all__ = ["PolicyCheck", "PolicyReport", "SettingView", "check_policies", "show
 
 @dataclass(frozen=True, slots=True)
 class SettingView:
-    """A setting of a table's policy: as it is written, and where."""
+    """A setting of a table's policy: its value, and where it is set."""
 
     setting: str
     value: str
@@ -33,15 +33,15 @@ class PolicyReport(Report):
     risks: tuple[str, ...] = ()  # what `maintain` refuses to do without --yes
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet, a line a setting."""
+        """One line per setting."""
         rows = tuple((each.setting, each.value, each.source) for each in self.settings)
-        notes = tuple(f"{risk}; `rookery maintain` asks for --yes" for risk in self.risks)
+        notes = tuple(f"{risk}; `rookery maintain` requires --yes" for risk in self.risks)
         return [Sheet(self.table, ("setting", "value", "source"), rows, notes)]
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyCheck(Report):
-    """A policy file that is sound; without a name, there is none."""
+    """The result of checking a policy file; `file` is None if there is none."""
 
     file: str | None
     rules: int
@@ -50,10 +50,10 @@ class PolicyCheck(Report):
     def sheets(self) -> Sequence[Sheet]:
         """One line."""
         if self.file is None:
-            return [Sheet("there is no policy file; each table has its properties, and the defaults")]
+            return [Sheet("there is no policy file; table properties and defaults apply")]
         rules = "1 rule" if self.rules == 1 else f"{self.rules:,} rules"
         settings = "1 setting" if self.settings == 1 else f"{self.settings:,} settings"
-        return [Sheet(f"{self.file} is sound: {rules}, {settings}")]
+        return [Sheet(f"{self.file} is valid: {rules}, {settings}")]
 
 
 def show_policy(

@@ -34,7 +34,7 @@ from rookery.puffin import (
 )
 from rookery.puffin.codecs import CODECS as _COMPRESSIONS
 from rookery.puffin.codecs import NONE
-from rookery.puffin.layout import Flag
+from rookery.puffin.layout import FooterFlag
 from rookery.puffin.verify import verify as verify_source
 from rookery.sketch.blob_types import CHECKSUM, HEAD_CHECKSUM
 
@@ -56,7 +56,7 @@ CODECS = (KEEP, NONE, *_COMPRESSIONS)  # what blobs may be copied with
 
 @dataclass(frozen=True, slots=True)
 class BlobView:
-    """A blob: its description, a summary of what is inside, or why there is none."""
+    """A blob: its metadata, and a summary of its content or the reason why there is none."""
 
     number: int
     metadata: BlobMetadata
@@ -64,7 +64,7 @@ class BlobView:
     problem: str | None
 
     def cells(self) -> tuple[str, ...]:
-        """The blob as a line of a table."""
+        """The blob as a row of a table."""
         blob = self.metadata
         return (
             str(self.number),
@@ -99,7 +99,7 @@ def _format(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PuffinView(Report):
-    """A Puffin file, described for people."""
+    """A Puffin file, described."""
 
     file: str
     size: int
@@ -111,11 +111,11 @@ class PuffinView(Report):
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
-        """Whether some blob could not be decoded."""
+        """Whether any blob could not be decoded."""
         return any(blob.problem for blob in self.blobs)
 
     def sheets(self) -> Sequence[Sheet]:
-        """A line a blob, and the footer below."""
+        """One line per blob, and the footer."""
         header = ("blob", "type", "field", "size", "offset", "codec", "contents")
         kind = "LZ4" if self.footer_compressed else "plain"
         footer = [f"footer: {in_bytes(self.footer_size)}, {kind}"]
@@ -138,7 +138,7 @@ class VerifyReport(Report):
         return bool(findings(self.checks))
 
     def sheets(self) -> Sequence[Sheet]:
-        """A line a check, and a last line that sums up."""
+        """One line per check, and a summary."""
         last = f"{counted(len(self.checks), 'check')}, {counted(len(findings(self.checks)), 'finding')}"
         return [check_sheet(self.file, self.checks, last)]
 
@@ -155,13 +155,13 @@ class CopyReport(Report):
     bytes_out: int
 
     def sheets(self) -> Sequence[Sheet]:
-        """One line: what was written of what."""
+        """One line: how many blobs and bytes were copied."""
         blobs = f"{self.blobs_out} of {self.blobs_in} blobs"
         return [Sheet(f"{self.target}  {blobs}, {in_bytes(self.bytes_out)} from {in_bytes(self.bytes_in)}")]
 
 
 def is_remote(location: str) -> bool:
-    """Whether a location is a URL, which storage settings are needed for."""
+    """Whether a location is a URL, so that storage settings are needed."""
     return scheme_of(location) is not None
 
 
@@ -180,7 +180,7 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
             reader.source.name,
             reader.size,
             reader.footer_size,
-            bool(reader.tail.flags & Flag.COMPRESSED_FOOTER),
+            bool(reader.tail.flags & FooterFlag.COMPRESSED_FOOTER),
             reader.metadata.properties,
             reader.metadata.extra,
             tuple(
@@ -214,7 +214,7 @@ def _summarize(
 def verify(
     file: Readable, properties: Mapping[str, str] | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> VerifyReport:
-    """Check all rules of the specification on a file."""
+    """Check a file against the rules of the specification."""
     with open_source(file, properties) as source:
         return VerifyReport(source.name, verify_source(source, CHECKS, limits))
 

@@ -60,9 +60,9 @@ class QueriesReport(Report):
     queries: tuple[Query, ...]
 
     def sheets(self) -> Sequence[Sheet]:
-        """A sheet for each query, with a row for each table."""
+        """A table for each query, with a row for each table that it read."""
         if not self.queries:
-            return [Sheet("no queries yet over tables that Rookery knows")]
+            return [Sheet("no queries over analyzed tables yet")]
         return [_sheet(query) for query in self.queries]
 
 
@@ -86,7 +86,7 @@ def _sheet(query: Query) -> Sheet:
 
 
 def queries(spark: SparkSession, last: int = 20) -> QueriesReport:
-    """Return the *last* queries of an attached session that read tables known to Rookery, newest first.
+    """Return the *last* queries of an attached session that read analyzed tables, newest first.
 
     Rows are estimated and counted after the filter on a table; they are None where Spark has no number. Spark
     estimates filters only if `spark.sql.cbo.enabled` is on.

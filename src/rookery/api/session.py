@@ -23,7 +23,7 @@ _ZONE = "spark.sql.session.timeZone"
 _ANSI = "spark.sql.ansi.enabled"  # whose default depends on the environment
 _EXTENSIONS = "spark.sql.extensions"
 _KNOWN_EXTENSIONS = {"org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"}
-# Settings below spark.sql that say where tables are and how queries run, and not what they mean.
+# Settings below spark.sql that set where tables are and how queries run, and not what they mean.
 _HARMLESS = (
     "adaptive.", "artifact.", "autoBroadcastJoinThreshold", "broadcastTimeout", "catalog.",
     "catalogImplementation", "cbo.", "codegen.", "debug.", "defaultCatalog", "event.", "execution.",

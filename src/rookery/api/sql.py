@@ -33,7 +33,7 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     """Run a statement in the session, which is attached: see `rookery.attach`.
 
     `ANALYZE TABLE … COMPUTE STATISTICS FOR COLUMNS`, which Spark refuses for Iceberg's tables, is run by
-    Rookery. Its answer is one row per column: `column`, `ndv`, `ndv_low`, `ndv_high`, `kind`.
+    Rookery. It returns one row per column: `column`, `ndv`, `ndv_low`, `ndv_high`, `kind`.
     """
     if not has_jvm(spark):
         return spark.sql(text)

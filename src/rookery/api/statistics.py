@@ -68,7 +68,7 @@ class ColumnStats:
 
 @dataclass(frozen=True, slots=True)
 class StatsReport(Report):
-    """What is known of a table."""
+    """The statistics of a table and its columns."""
 
     table: str
     snapshot_id: int | None
@@ -84,7 +84,7 @@ class StatsReport(Report):
     def freshness(self) -> str:
         """How old the statistics are, as text."""
         if self.statistics_snapshot_id is None:
-            return "never analysed"
+            return "never analyzed"
         if self.snapshots_behind == 0:
             return "current"
         if self.snapshots_behind is None:
@@ -92,7 +92,7 @@ class StatsReport(Report):
         return f"{counted(self.snapshots_behind, 'snapshot')} behind"
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet, a line a column."""
+        """One line per column."""
         where = f" where {self.partition}" if self.partition else ""
         deletes = f" ({self.files_with_deletes:,} with deleted rows)" if self.files_with_deletes else ""
         size = f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}"
@@ -167,9 +167,9 @@ class AnalyzeReport(Report):
     columns: tuple[ColumnStats, ...]
 
     def sheets(self) -> Sequence[Sheet]:
-        """A summary, and a line a column."""
+        """A summary, and one line per column."""
         if self.snapshot_id is None:
-            return [Sheet(f"{self.table}: the table is empty, there is nothing to analyse")]
+            return [Sheet(f"{self.table}: the table is empty, there is nothing to analyze")]
         if self.dry_run:
             return [
                 Sheet(
@@ -277,11 +277,11 @@ def analyze(
     *,
     columns: Sequence[str] = (),
     exclude: Sequence[str] = (),
-    together: Sequence[Sequence[str]] = (),
+    column_sets: Sequence[Sequence[str]] = (),
     histogram: Sequence[str] = (),
     top_k: Sequence[str] = (),
     sample: int | None = None,
-    drop_together: Sequence[Sequence[str]] = (),
+    drop_column_sets: Sequence[Sequence[str]] = (),
     drop_histogram: Sequence[str] = (),
     drop_top_k: Sequence[str] = (),
     full: bool = False,
@@ -289,15 +289,18 @@ def analyze(
     dry_run: bool = False,
     lake: Lake | None = None,
     progress: Callable[[int, int], None] | None = None,
+    together: Sequence[Sequence[str]] = (),
+    drop_together: Sequence[Sequence[str]] = (),
 ) -> AnalyzeReport:
     """Bring a table's statistics up to date, reading only the files that are new.
 
-    Distinct values are counted for all columns, or for *columns*, without *exclude*, and for each group of
-    columns in *together*. *histogram* and *top_k* name columns whose quantiles and most frequent values are
-    kept, from at most *sample* row groups per file, or from all rows if that is 0 or was never given. All of
-    these are declared for the table: later calls keep them current, for any current snapshot,
-    until they are dropped by *drop_together*, *drop_histogram* or *drop_top_k*.
-    Where *spark* is a function that returns a session, it is called when there is something to do.
+    Distinct values are counted for all columns, or for *columns*, without *exclude*, and for the sets of
+    columns in *column_sets*. *histogram* and *top_k* name columns whose quantiles and frequent values are
+    collected, from at most *sample* row groups per file, or from all rows if that is 0 or was never given.
+    All of these are declared for the table: later calls keep them current, for any current snapshot, until
+    they are dropped by *drop_column_sets*, *drop_histogram* or *drop_top_k*.
+    *together* and *drop_together* are older names of *column_sets* and *drop_column_sets*.
+    If *spark* is a function that returns a session, it is called only if there is work to do.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
     from rookery.collect.choose import Choice, choose
@@ -314,7 +317,12 @@ def analyze(
         drop_histogram=drop_histogram,
         drop_top_k=drop_top_k,
     )
-    check_column_sets(together=together, drop_together=drop_together)
+    check_column_sets(
+        column_sets=column_sets,
+        drop_column_sets=drop_column_sets,
+        together=together,
+        drop_together=drop_together,
+    )
 
     @cache
     def session() -> SparkSession:
@@ -325,11 +333,11 @@ def analyze(
     choice = Choice(
         columns=tuple(columns),
         exclude=tuple(exclude),
-        together=tuple(tuple(names) for names in together),
+        column_sets=tuple(tuple(names) for names in (*column_sets, *together)),
         histogram=tuple(histogram),
         top_k=tuple(top_k),
         sample=sample,
-        drop_together=tuple(tuple(names) for names in drop_together),
+        drop_column_sets=tuple(tuple(names) for names in (*drop_column_sets, *drop_together)),
         drop_histogram=tuple(drop_histogram),
         drop_top_k=tuple(drop_top_k),
     )

@@ -46,7 +46,7 @@ class StatusReport(Report):
         return render(self.tables, runs or (), [failure.table for failure in self.failed])
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet for many tables; for a single one, all details."""
+        """One line per table; for a single table, all details."""
         failed = tuple(f"{failure.table}: {failure.error}" for failure in self.failed)
         if len(self.tables) == 1:
             parts = details_of(self.tables[0])

@@ -139,7 +139,7 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
     if layout.dangling_deletes:
         lines.append(("dangling", f"{layout.dangling_deletes:,} deletes apply to no data"))
     if layout.sort is not None:
-        depth = "cannot be judged by bounds"
+        depth = "cannot be determined from bounds"
         if layout.sort.depth is not None:
             depth = f"{layout.sort.depth:.1f} files overlap on average, {layout.sort.depth_most} at most"
         lines.append(("sort order", f"{layout.sort.order}; {depth}"))

@@ -21,7 +21,7 @@ from rookery.api.where import Where, bind
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.model import Snapshot, TableName
-from rookery.read.rows import make_request, no_rows, read_table
+from rookery.read.table_reader import make_request, no_rows, read_table
 from rookery.sidecar import Store
 from rookery.tables import Table
 

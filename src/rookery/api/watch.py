@@ -52,7 +52,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, slots=True)
 class WatchReport(Report):
-    """The results of one evaluation of the tables."""
+    """The results of one check of the tables."""
 
     tables: tuple[TableResult, ...]
     error: str | None = None  # the catalog could not be reached
@@ -68,7 +68,7 @@ class WatchReport(Report):
         )
 
     def sheets(self) -> Sequence[Sheet]:
-        """One sheet; a table that is within its policy is only counted."""
+        """One line per table; tables within their policies are only counted."""
         if self.error is not None:
             return [Sheet("no table was checked", notes=(self.error,))]
         counts = Counter(table.verdict for table in self.tables)

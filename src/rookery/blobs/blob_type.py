@@ -1,4 +1,4 @@
-"""What a module says of its blob type."""
+"""What a module declares about its blob type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Summarize = Callable[[BlobMetadata, bytes, str], Summary]
 class BlobType:
     """A blob type: its name, what it holds, where its format is described, and what can be done with it.
 
-    `is_carried` says whether a blob means something in the statistics file of a later snapshot.
+    `is_carried` states whether a blob means something in the statistics file of a later snapshot.
     """
 
     name: str

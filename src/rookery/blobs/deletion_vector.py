@@ -39,7 +39,7 @@ def check(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
         claimed = int(blob.properties[CARDINALITY])
         yield Check.of(
             subject,
-            "cardinality as its metadata says",
+            "cardinality matches the metadata",
             claimed == vector.cardinality,
             f"{vector.cardinality:,}" + ("" if claimed == vector.cardinality else f", not {claimed:,}"),
         )

@@ -13,7 +13,7 @@ from rookery.sketch.blob_types import HLL_V1
 
 
 def summarize(blob: BlobMetadata, payload: bytes, file: str) -> Summary:
-    """The number of distinct values, with bounds, and how the sketch keeps them."""
+    """The number of distinct values, with bounds, and how the sketch stores them."""
     sketch = HllSketch.decode(payload, place=Place(file, blob.offset))
     return {
         NDV: sketch.estimate(),

@@ -1,4 +1,4 @@
-"""What blob types have in common that tell a number of distinct values."""
+"""What blob types with a number of distinct values have in common."""
 
 from __future__ import annotations
 
@@ -26,4 +26,6 @@ def check_ndv(
     proper = stated.isascii() and stated.isdigit() and len(stated) < 20
     yield Check.of(subject, "ndv is a number", proper, repr(stated))
     if proper:  # writers differ in whether they round or cut
-        yield Check.of(subject, "ndv as the sketch estimates", abs(int(stated) - found.value) <= 1, stated)
+        yield Check.of(
+            subject, "ndv matches the sketch's estimate", abs(int(stated) - found.value) <= 1, stated
+        )

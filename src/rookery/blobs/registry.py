@@ -38,7 +38,7 @@ def is_carried(type_name: str) -> bool:
 
     >>> is_carried("apache-datasketches-hll-v1"), is_carried("apache-datasketches-theta-v1")
     (True, False)
-    >>> is_carried("of-another-writer-v3")  # its own snapshot id says what it is of
+    >>> is_carried("of-another-writer-v3")  # its own snapshot id states what it describes
     True
     """
     return type_name not in KNOWN or KNOWN[type_name].is_carried

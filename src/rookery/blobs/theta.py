@@ -1,4 +1,4 @@
-"""`apache-datasketches-theta-v1`: distinct values of a column, as Iceberg and Trino keep them."""
+"""`apache-datasketches-theta-v1`: distinct values of a column, as Iceberg and Trino store them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from rookery.cli import (
     watch,
 )
 from rookery.cli.console import plain, say, say_error
-from rookery.cli.settings import Output, Settings
+from rookery.cli.options import Options, Output
 from rookery.model import RookeryError
 from rookery.model.interrupts import SIGNALLED, check_interrupted
 from rookery.version import __version__
@@ -120,7 +120,7 @@ def root(
     ] = False,
 ) -> None:
     """Statistics and indexes beside lakehouse tables."""
-    context.obj = Settings(catalog, uri, warehouse, output, debug)
+    context.obj = Options(catalog, uri, warehouse, output, debug)
 
 
 class Warnings(logging.Handler):

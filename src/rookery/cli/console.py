@@ -26,7 +26,7 @@ def talk() -> Console:
 
 
 def say(markup: str) -> None:
-    """Print a line that is not data; one that cannot be printed is left out, and the exit code stays."""
+    """Print a line that is not data; one that cannot be printed is dropped, and the exit code stays."""
     with suppress(OSError):
         talk().print(markup)
 

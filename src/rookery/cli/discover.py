@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from rookery.api.discover_kinds import LEAST_CONFIDENCE, Kind
+from rookery.api.discover_kinds import LEAST_CONFIDENCE, DiscoverKind
+from rookery.cli.options import options_of
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of
 
 
 def discover(
@@ -18,10 +18,10 @@ def discover(
         typer.Argument(metavar="[PATTERN]…", help="Tables by name, or patterns; all by default."),
     ] = None,
     kind: Annotated[
-        list[Kind] | None, typer.Option(help="What to look for; may be repeated. All by default.")
+        list[DiscoverKind] | None, typer.Option(help="What to look for; may be repeated. All by default.")
     ] = None,
     min_confidence: Annotated[
-        float, typer.Option(help="The least confidence of what is shown, from 0 to 1.")
+        float, typer.Option(help="Show only results with at least this confidence, from 0 to 1.")
     ] = LEAST_CONFIDENCE,
 ) -> None:
     """Find foreign keys, unique keys, dependencies, and columns with the same values.
@@ -30,6 +30,6 @@ def discover(
     """
     from rookery.api.discover import discover as look  # brings PyIceberg
 
-    settings = settings_of(context)
-    report = look(settings.lake(), patterns or ("*",), kinds=kind or (), min_confidence=min_confidence)
-    show(report, settings)
+    options = options_of(context)
+    report = look(options.lake(), patterns or ("*",), kinds=kind or (), min_confidence=min_confidence)
+    show(report, options)

@@ -6,19 +6,22 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.options import options_of
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of
 
 
 def doctor(
     context: typer.Context,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="python, java, spark, jars, catalog, read, write or others; may be repeated."),
+        typer.Option(
+            help="Run only this check: python, java, spark, jars, catalog, read, write or others; "
+            "may be repeated."
+        ),
     ] = None,
 ) -> None:
-    """Check Python, Java, Spark, jars, every catalog and access to its tables, and show what to do."""
+    """Check Python, Java, Spark, jars, catalogs and access to their tables, and show how to fix problems."""
     from rookery.api.doctor import doctor as examine  # brings PyIceberg, which other commands do without
 
-    settings = settings_of(context)
-    show(examine(settings.lake(), tuple(only or ())), settings)
+    options = options_of(context)
+    show(examine(options.lake(), tuple(only or ())), options)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.options import options_of
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of
 
 HistoryUrl = Annotated[
     str | None,
@@ -31,8 +31,8 @@ def history(
 ) -> None:
     """Show the runs of `maintain` and `watch`, newest first.
 
-    Each with its cause, steps, numbers before and after, duration, bytes and errors.
+    Each run is shown with its cause, steps, numbers before and after, duration, bytes and errors.
     """
     from rookery.api.history import history as runs_of  # brings SQLAlchemy
 
-    show(runs_of(table, limit=limit, url=url), settings_of(context))
+    show(runs_of(table, limit=limit, url=url), options_of(context))

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
+from rookery.cli.options import options_of
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of
 
 if TYPE_CHECKING:
-    from rookery.api.indexes import IndexKind
+    from rookery.api.indexes import IndexKindView
 
-app = typer.Typer(no_args_is_help=True, help="Declare indexes that let files be skipped.")
+app = typer.Typer(no_args_is_help=True, help="Add, list and drop indexes.")
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="A kind of index, such as bloom.")]
-Column = Annotated[str, typer.Argument(metavar="COLUMN", help="A column; one in a struct as a.b.")]
+Column = Annotated[str, typer.Argument(metavar="COLUMN", help="A column; a field of a struct as a.b.")]
 
 
 class KindsCommand(TyperCommand):
     """A command whose help lists the kinds of index; they are imported when it is shown."""
 
-    def kinds(self) -> Sequence[IndexKind]:
+    def kinds(self) -> Sequence[IndexKindView]:
         """Return name, summary and default false-positive rate of each kind."""
         from rookery.api.indexes import index_kinds  # brings PyIceberg
 
@@ -42,14 +42,14 @@ def add(
     kind: Kind,
     column: Column,
     fpp: Annotated[
-        float | None, typer.Option(help="The false-positive rate for each file, of kinds that have one.")
+        float | None, typer.Option(help="The false-positive rate per file, for kinds that have one.")
     ] = None,
 ) -> None:
-    """Declare an index on a column. The next `analyze` builds it, and each one after keeps it current."""
+    """Declare an index on a column. The next `analyze` builds it, and later ones keep it current."""
     from rookery.api.table import table as handle  # brings PyIceberg
 
-    settings = settings_of(context)
-    show(handle(table, settings.lake()).add_index(kind, column, fpp=fpp), settings)
+    options = options_of(context)
+    show(handle(table, options.lake()).add_index(kind, column, fpp=fpp), options)
 
 
 @app.command("list")
@@ -57,8 +57,8 @@ def list_(context: typer.Context, table: TableName) -> None:
     """Show the indexes of a table, and how many of its files each covers."""
     from rookery.api.table import table as handle  # brings PyIceberg
 
-    settings = settings_of(context)
-    show(handle(table, settings.lake()).indexes(), settings)
+    options = options_of(context)
+    show(handle(table, options.lake()).indexes(), options)
 
 
 @app.command("drop")
@@ -66,5 +66,5 @@ def drop(context: typer.Context, table: TableName, kind: Kind, column: Column) -
     """Drop an index. Only the state beside the table is read and written."""
     from rookery.api.table import table as handle  # brings PyIceberg
 
-    settings = settings_of(context)
-    show(handle(table, settings.lake()).drop_index(kind, column), settings)
+    options = options_of(context)
+    show(handle(table, options.lake()).drop_index(kind, column), options)

@@ -8,8 +8,8 @@ import typer
 
 from rookery.cli.console import plain, say
 from rookery.cli.history import HistoryUrl
+from rookery.cli.options import CatalogTimeout, Conf, Master, PolicyFile, options_of, seconds_of
 from rookery.cli.render import show
-from rookery.cli.settings import CatalogTimeout, Conf, Master, PolicyFile, seconds_of, settings_of
 from rookery.cli.statistics import pairs
 
 
@@ -23,7 +23,7 @@ def maintain(
         bool,
         typer.Option("--dry-run", help="Show what would be done, and why; starts no Spark."),
     ] = False,
-    only: Annotated[list[str] | None, typer.Option(help="Only this step; may be repeated.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Run only this step; may be repeated.")] = None,
     yes: Annotated[
         bool,
         typer.Option(
@@ -34,7 +34,7 @@ def maintain(
     ] = False,
     trash: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Move orphan files there, under their paths; else by policy."),
+        typer.Option(metavar="DIR", help="Move orphan files to this folder; by default as the policy sets."),
     ] = None,
     policy: PolicyFile = None,
     history: HistoryUrl = None,
@@ -45,14 +45,14 @@ def maintain(
     """Maintain tables by their policies, with Iceberg's own procedures, and verify each step.
 
     The steps, in their order: expire snapshots, remove orphan files, rewrite data files, rewrite deletes,
-    rewrite manifests, refresh statistics, clean up. A step that fails stops those that depend on it, and no
-    other table; the exit code is then 1. A run that was interrupted is finished by the next.
+    rewrite manifests, refresh statistics, clean up. If a step fails, the steps that depend on it are skipped,
+    other tables are still maintained, and the exit code is 1. The next run completes an interrupted one.
     """
     from rookery.api.maintain import maintain as run  # brings PyIceberg
 
-    settings = settings_of(context)
+    options = options_of(context)
     report = run(
-        settings.lake(),
+        options.lake(),
         patterns or ("*",),
         only=only or (),
         dry_run=dry_run,
@@ -65,4 +65,4 @@ def maintain(
         conf=pairs(conf or []),
         tell=lambda message: say(f"[dim]{plain(message)}[/]"),
     )
-    show(report, settings)
+    show(report, options)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.options import PolicyFile, options_of
 from rookery.cli.render import show
-from rookery.cli.settings import PolicyFile, settings_of
 
 app = typer.Typer(no_args_is_help=True, help="Show the policies of tables, and check policy files.")
 
@@ -18,15 +18,15 @@ def show_(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")],
     policy: PolicyFile = None,
 ) -> None:
-    """Show the policy of a table: each setting, its value as it is written, and where it comes from.
+    """Show the policy of a table: each setting, its value, and where it is set.
 
-    A table property wins over a rule for the table, that over a pattern, a namespace, a catalog, the file's
-    defaults, and Rookery's own.
+    Precedence: table properties, then rules for the table, a pattern, a namespace and the catalog, then the
+    file's defaults and Rookery's own.
     """
     from rookery.api.policies import show_policy  # brings PyIceberg
 
-    settings = settings_of(context)
-    show(show_policy(table, settings.lake(), policy=policy), settings)
+    options = options_of(context)
+    show(show_policy(table, options.lake(), policy=policy), options)
 
 
 @app.command("check")
@@ -34,10 +34,12 @@ def check(
     context: typer.Context,
     policy: Annotated[
         str | None,
-        typer.Argument(metavar="FILE", help="The policy file; else $ROOKERY_POLICY, else ./rookery.yaml."),
+        typer.Argument(
+            metavar="FILE", help="The policy file; by default $ROOKERY_POLICY, or ./rookery.yaml."
+        ),
     ] = None,
 ) -> None:
     """Check a policy file, and show how many rules it has, or the first error with its line."""
     from rookery.api.policies import check_policies  # brings PyIceberg
 
-    show(check_policies(policy), settings_of(context))
+    show(check_policies(policy), options_of(context))

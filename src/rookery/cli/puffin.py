@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from rookery.api import puffin_files
+from rookery.cli.options import options_of
 from rookery.cli.render import show
-from rookery.cli.settings import settings_of
 from rookery.model import UsageError
 
 app = typer.Typer(help="Inspect, verify and copy Puffin files.", no_args_is_help=True)
@@ -27,11 +27,12 @@ Table = Annotated[
 def inspect(context: typer.Context, file: File, table: Table = None) -> None:
     """Show a file: its footer, its blobs, and the content of blobs of known types.
 
-    Of a theta or HLL sketch, the number of distinct values with its bounds at two standard deviations; of a
-    deletion vector, how many rows of which data file it deletes. Exits with 1 if a blob cannot be decoded.
+    For a theta or HLL sketch: the number of distinct values, with bounds at two standard deviations. For a
+    deletion vector: how many rows of which data file it deletes. The exit code is 1 if a blob cannot be
+    decoded.
     """
-    settings = settings_of(context)
-    show(puffin_files.inspect(file, settings.properties_for(table, file)), settings)
+    options = options_of(context)
+    show(puffin_files.inspect(file, options.properties_for(table, file)), options)
 
 
 @app.command()
@@ -39,12 +40,14 @@ def cat(
     context: typer.Context,
     file: File,
     blob: Annotated[int, typer.Option(help="Number of the blob, from 0.")],
-    stored: Annotated[bool, typer.Option("--stored", help="As it is stored, not decompressed.")] = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Write it as stored, without decompression.")
+    ] = False,
     table: Table = None,
 ) -> None:
     """Write the payload of one blob to standard output, byte for byte."""
-    settings = settings_of(context)
-    data = puffin_files.payload(file, blob, settings.properties_for(table, file), stored=stored)
+    options = options_of(context)
+    data = puffin_files.payload(file, blob, options.properties_for(table, file), stored=stored)
     rest = memoryview(data)
     while rest:  # an unbuffered stream may accept only a part, as before a full disk or a closed pipe
         rest = rest[sys.stdout.buffer.write(rest) :]
@@ -53,9 +56,9 @@ def cat(
 
 @app.command()
 def verify(context: typer.Context, file: File, table: Table = None) -> None:
-    """Check all rules of the specification on a file, a line each; exit with 1 on a finding."""
-    settings = settings_of(context)
-    show(puffin_files.verify(file, settings.properties_for(table, file)), settings)
+    """Check a file against the rules of the specification, one line each; exit with 1 on a finding."""
+    options = options_of(context)
+    show(puffin_files.verify(file, options.properties_for(table, file)), options)
 
 
 @app.command()
@@ -64,25 +67,27 @@ def copy(
     source: Annotated[str, typer.Argument(metavar="IN", help="A path or a URL.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A path or a URL.")],
     blob: Annotated[
-        list[int] | None, typer.Option(help="Only blobs of this number; may be repeated.")
+        list[int] | None, typer.Option(help="Copy only the blob with this number; may be repeated.")
     ] = None,
     type_: Annotated[
-        list[str] | None, typer.Option("--type", help="Only blobs of this type; may be repeated.")
+        list[str] | None, typer.Option("--type", help="Copy only blobs of this type; may be repeated.")
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="No blobs of this type; may be repeated.")] = None,
-    codec: Annotated[str, typer.Option(help=f"{', '.join(puffin_files.CODECS)}.")] = puffin_files.CODECS[0],
+    drop: Annotated[list[str] | None, typer.Option(help="Drop blobs of this type; may be repeated.")] = None,
+    codec: Annotated[
+        str, typer.Option(help=f"Codec of the blobs: {', '.join(puffin_files.CODECS)}.")
+    ] = puffin_files.CODECS[0],
     compress_footer: Annotated[
-        bool, typer.Option("--compress-footer", help="Write the footer as LZ4.")
+        bool, typer.Option("--compress-footer", help="Compress the footer with LZ4.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
     table: Table = None,
 ) -> None:
     """Copy a file, selecting, dropping or recompressing blobs.
 
     Blobs that need no change are copied byte for byte, of any type; deletion vectors are never
-    compressed. OUT appears whole or not at all.
+    compressed. OUT is written completely or not at all.
     """
-    settings = settings_of(context)
+    options = options_of(context)
     if codec not in puffin_files.CODECS:
         raise UsageError(f"unknown codec '{codec}'", hint=f"choose one of {', '.join(puffin_files.CODECS)}")
     report = puffin_files.copy(
@@ -94,6 +99,6 @@ def copy(
         codec=codec,
         compress_footer=compress_footer,
         overwrite=overwrite,
-        properties=settings.properties_for(table, source, target),
+        properties=options.properties_for(table, source, target),
     )
-    show(report, settings)
+    show(report, options)

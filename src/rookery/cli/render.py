@@ -7,19 +7,17 @@ import sys
 import typer
 
 from rookery.cli.console import out
-from rookery.cli.settings import Output, Settings
+from rookery.cli.options import Options, Output
 from rookery.cli.sheets import as_text
 from rookery.model import Report, UsageError
 
 
-def show(report: Report, settings: Settings) -> None:
+def show(report: Report, options: Options) -> None:
     """Print a report, and exit with 1 if it has findings."""
-    if settings.output not in (Output.TEXT, Output.JSON):
-        able = "status` prints tables" if settings.output is Output.PROMETHEUS else "read` prints rows"
-        raise UsageError(
-            f"this cannot be printed as {settings.output.value}", hint=f"`rookery {able} as that"
-        )
-    if settings.output is Output.JSON:
+    if options.output not in (Output.TEXT, Output.JSON):
+        able = "status` prints tables" if options.output is Output.PROMETHEUS else "read` prints rows"
+        raise UsageError(f"this cannot be printed as {options.output.value}", hint=f"`rookery {able} as that")
+    if options.output is Output.JSON:
         sys.stdout.write(report.json() + "\n")
     else:
         out().print(as_text(report))

@@ -11,31 +11,31 @@ import pyarrow.parquet as pq
 
 from rookery.cli.cells import values_of
 from rookery.cli.console import out
-from rookery.cli.settings import Output, Settings
+from rookery.cli.options import Options, Output
 from rookery.cli.sheets import FittedTable, table
 from rookery.model import UsageError
 
 
-def check_output(settings: Settings) -> None:
+def check_output(options: Options) -> None:
     """Refuse formats that rows cannot be printed in, before any are read."""
-    if settings.output is Output.PROMETHEUS:
+    if options.output is Output.PROMETHEUS:
         raise UsageError("rows cannot be printed as prometheus", hint="`rookery status` prints that")
-    if settings.output in (Output.ARROW, Output.PARQUET) and sys.stdout.isatty():
+    if options.output in (Output.ARROW, Output.PARQUET) and sys.stdout.isatty():
         raise UsageError(
-            f"{settings.output.value} is not for a terminal", hint="send it to a file, or into a pipe"
+            f"{options.output.value} is not for a terminal", hint="send it to a file, or into a pipe"
         )
 
 
-def show_rows(rows: pa.Table, settings: Settings) -> None:
-    """Print rows in the format of the settings."""
-    if settings.output is Output.TEXT:
+def show_rows(rows: pa.Table, options: Options) -> None:
+    """Print rows in the format of the options."""
+    if options.output is Output.TEXT:
         out().print(_table(rows))
-    elif settings.output is Output.JSON:
+    elif options.output is Output.JSON:
         names = rows.schema.names
         listed = [dict(zip(names, row, strict=True)) for row in _rows(rows, json=True)]
         sys.stdout.write(msgspec.json.encode(listed).decode() + "\n")
     else:
-        _write(rows, settings.output)
+        _write(rows, options.output)
 
 
 def _write(rows: pa.Table, output: Output) -> None:

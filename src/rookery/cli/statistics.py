@@ -10,8 +10,8 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from rookery.cli.console import say_error, talk
+from rookery.cli.options import Conf, Master, options_of, split_names
 from rookery.cli.render import show
-from rookery.cli.settings import Conf, Master, settings_of, split_names
 from rookery.model import UsageError
 
 Names = Annotated[
@@ -24,31 +24,39 @@ def analyze(
     tables: Names,
     columns: Annotated[list[str] | None, typer.Option(help="Only these columns; may be repeated.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Not these columns; may be repeated.")] = None,
-    together: Annotated[
-        list[str] | None, typer.Option(help="Count these columns together, as in a,b; may be repeated.")
+    column_set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column-set",
+            "--together",
+            help="Count the distinct combinations of these columns, such as a,b; may be repeated.",
+        ),
     ] = None,
     histogram: Annotated[
         list[str] | None, typer.Option(help="Collect quantiles of these columns; may be repeated.")
     ] = None,
     top_k: Annotated[
-        list[str] | None, typer.Option("--top-k", help="Collect the most frequent values; may be repeated.")
+        list[str] | None,
+        typer.Option("--top-k", help="Collect frequent values of these columns; may be repeated."),
     ] = None,
     sample: Annotated[
         int | None, typer.Option(help="Row groups to read per file for --histogram and --top-k; 0 for all.")
     ] = None,
-    drop_together: Annotated[
+    drop_column_set: Annotated[
         list[str] | None,
-        typer.Option(help="Count these columns together no longer, as in a,b; may be repeated."),
+        typer.Option(
+            "--drop-column-set", "--drop-together", help="Drop this column set, such as a,b; may be repeated."
+        ),
     ] = None,
     drop_histogram: Annotated[
         list[str] | None, typer.Option(help="Drop the quantiles of these columns; may be repeated.")
     ] = None,
     drop_top_k: Annotated[
         list[str] | None,
-        typer.Option("--drop-top-k", help="Drop the most frequent values of these columns; may be repeated."),
+        typer.Option("--drop-top-k", help="Drop the frequent values of these columns; may be repeated."),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Collect everything again.")] = False,
-    snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Read all files again.")] = False,
+    snapshot: Annotated[int | None, typer.Option(help="Use this snapshot instead of the newest.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be read.")] = False,
     master: Master = None,
     conf: Conf = None,
@@ -56,14 +64,14 @@ def analyze(
     """Bring the statistics of tables up to date, reading only the files that are new.
 
     The number of distinct values of every column, nested ones too, is stored beside the table and registered
-    with it, so that Spark and Trino plan with it. Names of columns may be given with commas, and select
-    all columns below them.
+    with it, so that Spark and Trino plan with it. Names of columns may be separated by commas; a
+    name includes all columns below it.
     """
     from rookery.api.analyze_tables import analyze_tables  # brings PyIceberg
 
-    settings = settings_of(context)
+    options = options_of(context)
     report = analyze_tables(
-        settings.lake(),
+        options.lake(),
         tables,
         master=master,
         conf=pairs(conf or []),
@@ -71,11 +79,11 @@ def analyze(
         tell=say_error,
         columns=split_names(columns),
         exclude=split_names(exclude),
-        together=[split_names([names]) for names in together or ()],
+        column_sets=[split_names([names]) for names in column_set or ()],
         histogram=split_names(histogram),
         top_k=split_names(top_k),
         sample=sample,
-        drop_together=[split_names([names]) for names in drop_together or ()],
+        drop_column_sets=[split_names([names]) for names in drop_column_set or ()],
         drop_histogram=split_names(drop_histogram),
         drop_top_k=split_names(drop_top_k),
         full=full,
@@ -83,7 +91,7 @@ def analyze(
         dry_run=dry_run,
     )
     alone = len(report.tables) == 1 and not report.failed
-    show(report.tables[0] if alone else report, settings)
+    show(report.tables[0] if alone else report, options)
 
 
 def stats(
@@ -92,17 +100,17 @@ def stats(
     partition: Annotated[
         str | None, typer.Option(help="Only files of this partition: field=value, several with commas.")
     ] = None,
-    snapshot: Annotated[int | None, typer.Option(help="Of this snapshot, not the newest.")] = None,
+    snapshot: Annotated[int | None, typer.Option(help="Use this snapshot instead of the newest.")] = None,
 ) -> None:
     """Show the statistics of each column: distinct values with their certainty, nulls, minimum and maximum.
 
-    Reads metadata only, and starts no Spark. A minimum or maximum after ≥ or ≤ is a bound that need not
-    occur itself; NaN is neither. What is not known is not shown, and the reason is shown below.
+    Reads metadata only, and starts no Spark. A minimum or maximum marked ≥ or ≤ is a bound that may
+    not occur in the data; NaN is neither. If numbers are not known, the reason is shown below the table.
     """
     from rookery.api.table import table as handle  # brings PyIceberg
 
-    settings = settings_of(context)
-    show(handle(table, settings.lake()).stats(partition=partition, snapshot=snapshot), settings)
+    options = options_of(context)
+    show(handle(table, options.lake()).stats(partition=partition, snapshot=snapshot), options)
 
 
 def pairs(words: list[str]) -> dict[str, str]:

@@ -9,8 +9,8 @@ import typer
 
 from rookery.cli.console import say_error
 from rookery.cli.history import HistoryUrl
+from rookery.cli.options import Output, PolicyFile, options_of
 from rookery.cli.render import show
-from rookery.cli.settings import Output, PolicyFile, settings_of
 
 
 def status(
@@ -31,11 +31,11 @@ def status(
     from rookery.api.history import tally
     from rookery.api.status import status as look  # brings PyIceberg
 
-    settings = settings_of(context)
-    report = look(settings.lake(), patterns or ("*",), policy=policy, columns=columns)
-    if settings.output is Output.PROMETHEUS:
+    options = options_of(context)
+    report = look(options.lake(), patterns or ("*",), policy=policy, columns=columns)
+    if options.output is Output.PROMETHEUS:
         for failure in report.failed:
             say_error(f"{failure.table}: {failure.error}")
         sys.stdout.write(report.prometheus(tally(history)))
         raise typer.Exit(1 if report.has_findings else 0)
-    show(report, settings)
+    show(report, options)

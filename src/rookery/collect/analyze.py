@@ -21,10 +21,10 @@ from rookery.collect.readable import (
 )
 from rookery.collect.refresh_distributions import refresh_rows
 from rookery.collect.segments import write_groups
-from rookery.collect.statistics import is_registered, register, registrable
 from rookery.collect.task import Costs
 from rookery.model import Field
 from rookery.sidecar import State, Store
+from rookery.sidecar.statistics_file import is_registered, register, registrable
 from rookery.tables import Table
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _skipped(table: Table, work: AnalyzePlan, not_sketched: Sequence[Field]) -> 
 
 
 def _not_in_rows(table: Table, work: AnalyzePlan) -> Set[int]:
-    """The columns that distributions leave out: files with deletes are read for them by Spark."""
+    """The columns that distributions skip: files with deletes are read for them by Spark."""
     unable = unreadable(table, work.snapshot)
     by_spark = bool(unable) and bool(needs_engine(work.live.decoded).any())
     return work.skipped.keys() | (unable if by_spark else frozenset())

@@ -16,25 +16,25 @@ class Choice:
 
     columns: tuple[str, ...] = ()  # none: all
     exclude: tuple[str, ...] = ()
-    together: tuple[tuple[str, ...], ...] = ()
+    column_sets: tuple[tuple[str, ...], ...] = ()
     histogram: tuple[str, ...] = ()
     top_k: tuple[str, ...] = ()
     sample: int | None = None  # row groups a file; 0 for all, None for as many as are declared
-    drop_together: tuple[tuple[str, ...], ...] = ()
+    drop_column_sets: tuple[tuple[str, ...], ...] = ()
     drop_histogram: tuple[str, ...] = ()
     drop_top_k: tuple[str, ...] = ()
 
 
 def choose(fields: Sequence[Field], choice: Choice) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
-    """Return the columns and groups whose distinct values are counted, and columns that cannot be."""
+    """Return the columns and column sets whose distinct values are counted, and columns that cannot be."""
     named = columns_named(fields, choice.columns) if choice.columns else list(fields)
     excluded = columns_named(fields, choice.exclude)
     wanted = [field for field in named if field not in excluded]
     if not wanted:
         raise UsageError("no column is left", hint="exclude fewer columns")
     able = [field for field in wanted if base_type(field.type) in SKETCHED]
-    groups = [column_set_field(names, fields) for names in choice.together]
-    return (*able, *groups), tuple(field for field in wanted if field not in able)
+    column_sets = [column_set_field(names, fields) for names in choice.column_sets]
+    return (*able, *column_sets), tuple(field for field in wanted if field not in able)
 
 
 def columns_named(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:

@@ -1,4 +1,4 @@
-"""Column sets, collected as if each were a column: `--together a,b`.
+"""Column sets, collected as if each were a column: `--column-set a,b`.
 
 A column set is a field of its own, with a negative id and a type that lists its members; so all that applies
 to columns (incremental refresh, removal of files, change of a member's type) applies to column sets.
@@ -32,7 +32,7 @@ def column_set_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
             )
         members.append(member)
     if len(members) < 2 or len({member.id for member in members}) < len(members):
-        raise UsageError("a column set needs two different columns or more", hint="use --together a,b")
+        raise UsageError("a column set needs two different columns or more", hint="use --column-set a,b")
     members.sort(key=lambda member: member.id)
     inside = ", ".join(f"{member.id}:{member.type}" for member in members)
     number = -2 - zlib.crc32(inside.encode()) % (1 << 30)
@@ -44,7 +44,7 @@ def column_set_field(names: Sequence[str], fields: Sequence[Field]) -> Field:
 def column_set_fields(id_sets: Iterable[Sequence[int]], fields: Sequence[Field]) -> list[Field]:
     """Return column sets by the ids of their members, with current types, each once.
 
-    One of which a member does not exist, or can no longer be counted, is left out.
+    One of which a member does not exist, or can no longer be counted, is skipped.
     """
     by_id = {field.id: field for field in fields}
     sets: dict[Field, None] = {}

@@ -46,7 +46,7 @@ def change_by(fields: Sequence[Field], choice: Choice) -> DeclarationChange:
     top_k = _able(columns_named(fields, choice.top_k), SKETCHED.__contains__, "frequent values")
     added = [Statistic(HISTOGRAM, (field.id,)) for field in histogram]
     added += [Statistic(TOP_K, (field.id,)) for field in top_k]
-    added += [_column_set(fields, names)[0] for names in choice.together]
+    added += [_column_set(fields, names)[0] for names in choice.column_sets]
     added += [sample_of(choice.sample)] if choice.sample is not None else []
     return DeclarationChange(tuple(added), tuple(_dropped(fields, choice)))
 
@@ -56,14 +56,14 @@ def _dropped(fields: Sequence[Field], choice: Choice) -> Iterator[tuple[Statisti
         yield Statistic(HISTOGRAM, (field.id,)), f"histogram of '{field.name}'"
     for field in columns_named(fields, choice.drop_top_k):
         yield Statistic(TOP_K, (field.id,)), f"list of frequent values of '{field.name}'"
-    for names in choice.drop_together:
+    for names in choice.drop_column_sets:
         statistic, name = _column_set(fields, names)
         yield statistic, f"column set '{name}'"
 
 
 def _column_set(fields: Sequence[Field], names: Sequence[str]) -> tuple[Statistic, str]:
-    group = column_set_field(names, fields)
-    return Statistic(COLUMN_SET, member_ids(group.type)), group.name
+    field = column_set_field(names, fields)
+    return Statistic(COLUMN_SET, member_ids(field.type)), field.name
 
 
 def distributions(declared: Declared, fields: Sequence[Field]) -> DistributionRequest:

@@ -77,7 +77,7 @@ def keep(
     state = work.declared.on(
         State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
     )
-    # Columns left out while files were added and removed are not known of this snapshot; their segments stay.
+    # Columns excluded while files were added and removed are not known of this snapshot; their segments stay.
     complete = state.complete((*table.fields(work.snapshot), *work.fields))
     complete -= work.skipped.keys()
     state = replace(state, thetas={number: state.thetas[number] for number in types if number in complete})
@@ -111,7 +111,7 @@ def _carried_rows(work: AnalyzePlan) -> pa.Table:
 def _drop_dead(
     segments: Sequence[SegmentEntry], files: pa.Table, indexes: Set[Index]
 ) -> tuple[list[SegmentEntry], pa.Table]:
-    """Leave out the segments with no live file, or nothing of use, and renumber the others."""
+    """Drop the segments with no live file, or nothing of use, and renumber the others."""
     segments = [
         replace(entry, indexes=tuple(index for index in entry.indexes if index in indexes))
         for entry in segments

@@ -19,8 +19,8 @@ from rookery.model import ALWAYS, Field, Snapshot
 from rookery.prune.cascade import Pruning
 from rookery.prune.fileset import FileSet
 from rookery.read.file import FileRead, ReadCosts, Request, read_file
-from rookery.read.rows import make_request
 from rookery.read.survivors import survivors
+from rookery.read.table_reader import make_request
 from rookery.sidecar import Store
 from rookery.sidecar.live import live_files
 from rookery.sketch import InvertedThetaBuilder

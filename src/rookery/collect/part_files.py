@@ -67,7 +67,7 @@ def read_part_file(stated: bytes, io_properties: Mapping[str, str]) -> Iterator[
             place = Place(source.name)
     except MissingFileError as error:
         raise MachineError(
-            f"{shown(file.path)}, which an executor has written, is not there",
+            f"{shown(file.path)}, which an executor has written, does not exist",
             hint="the folder beside the table must be the same one for the driver and the executors",
         ) from error
     delete_file(file.path, io_properties)

@@ -46,5 +46,7 @@ class PhysicalColumns:
     def _leaf(self, field_id: int, *, filled: bool) -> Leaf | None:
         leaf = self._by_id.get(field_id)
         if leaf is None and filled:
-            raise NeedsEngineError("a column that the file lacks has a value all the same")
+            raise NeedsEngineError(
+                "a column that the file lacks has a default value, or one in the partition"
+            )
         return leaf

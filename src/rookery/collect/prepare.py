@@ -135,7 +135,7 @@ def _dropped_sets(state: State, declared: Declared) -> list[int]:
 def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:
     """Each column's sketch over the state's files that live on.
 
-    Segments are read only if some files do not, or if a column was left out when its files last changed.
+    Segments are read only if some files do not, or if a column was excluded when its files last changed.
     """
     wanted = state.header.types.keys() - (set() if live.removed else state.thetas.keys())
     parts: dict[int, list[ThetaSketch]] = {field_id: [] for field_id in wanted}

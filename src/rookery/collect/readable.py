@@ -30,7 +30,7 @@ def refused(table: Table, snapshot: Snapshot | None = None) -> str | None:
 
 
 def unreadable(table: Table, snapshot: Snapshot) -> frozenset[int]:
-    """Return the ids of the leaf columns that must be left out so that Spark reads a table.
+    """Return the ids of the leaf columns that must be excluded so that Spark reads a table.
 
     A list or map is read as a whole: where Spark cannot read one leaf of it, it reads none.
     """
@@ -53,7 +53,7 @@ def readable_only(table: Table, snapshot: Snapshot) -> list[int] | None:
 
 def why_not_sketched(table: Table, field: Field) -> str:
     """Return why a column has no statistics, and how its type affects those of others."""
-    why = f"columns of type {field.type} are not analysed"
+    why = f"columns of type {field.type} are not analyzed"
     if table.not_loadable is None:
         return why
     return f"{why}; {table.not_loadable}, so nothing is registered for other engines"

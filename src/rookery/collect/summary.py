@@ -169,7 +169,7 @@ def _column(known: Known, column: Field) -> ColumnSummary:
 def _not_analysed(column: Field, bounds: ColumnBounds) -> ColumnSummary:
     """The summary of a column of an unsupported type: how many values are null, and their bytes."""
     nulls, why = bounds.nulls()
-    unknown = dict.fromkeys(("ndv", "min", "max"), f"columns of type {column.type} are not analysed")
+    unknown = dict.fromkeys(("ndv", "min", "max"), f"columns of type {column.type} are not analyzed")
     unknown |= {} if why is None else {"nulls": why}
     return ColumnSummary(column, None, 0.0, nulls, size=bounds.size, unknown=unknown)
 

@@ -1,7 +1,7 @@
 """Merging segments that are many, or have few live files; no data file is read.
 
 Segments are sorted into tiers by the number of their live files, each tier eight times the one before. Eight
-of a tier, for the same columns, become one of the next; so a refresh seldom merges, and segments stay few.
+of a tier, for the same columns, become one of the next; so a refresh rarely merges, and segments stay few.
 
 A segment with an index of a kind that is not known here is left as it is: the index could not be merged, and
 the version that built it would have to read the files again. There are never many: this version writes none.

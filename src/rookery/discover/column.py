@@ -21,7 +21,7 @@ class ColumnFacts:
     rows_exact: bool = True  # false: deleted rows or unknown nulls may make them fewer
     deletes: bool = False  # whether rows of some file are deleted
     has_nulls: bool = False  # false: it is proved that no row is null
-    may_be_empty: bool = False  # whether a value may be the empty text, which sketches leave out
+    may_be_empty: bool = False  # whether a value may be the empty text, which sketches do not contain
     has_empty: bool = False  # whether one surely is
     repeated: bool = False  # inside a list or a map
     low: int | None = None  # the least value as a whole number, of types that have one
@@ -58,7 +58,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """A table or a column that is left out, and why."""
+    """A table or a column that is not compared, and why."""
 
     table: str
     column: str | None  # none: the whole table

@@ -75,17 +75,17 @@ def may_be_unique(column: ColumnFacts) -> bool:
     return unique_confidence(column) > 0.5
 
 
-def dependency_confidence(determining: ColumnFacts, together: ColumnFacts) -> float:
+def dependency_confidence(determining: ColumnFacts, column_set: ColumnFacts) -> float:
     """Return how sure it is that a value of some columns determines those of the others in a column set.
 
     The others must not have nulls.
     """
     if not determining.equals_by_bits or not determining.distinct:
         return 0.0
-    ratio = together.distinct / determining.distinct
-    if not determining.is_sampled and not together.is_sampled:
+    ratio = column_set.distinct / determining.distinct
+    if not determining.is_sampled and not column_set.is_sampled:
         return float(ratio <= 1)
-    deviation = math.hypot(_deviation(determining), _deviation(together))
+    deviation = math.hypot(_deviation(determining), _deviation(column_set))
     if ratio * (1 - REJECTED_AT * deviation) > 1:
         return 0.0
     return min(_normal((TOLERATED_MORE - ratio) / (deviation * ratio)), MOST_IF_SAMPLED)

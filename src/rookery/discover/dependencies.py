@@ -26,7 +26,7 @@ class Dependency:
 def dependencies(columns: Iterable[ColumnFacts], least: float) -> list[Dependency]:
     """Return the dependencies of at least that confidence.
 
-    Nearly unique columns are left out: they determine all others.
+    Nearly unique columns are skipped: they determine all others.
     """
     by_table: dict[str, list[ColumnFacts]] = {}
     for column in columns:
@@ -36,24 +36,24 @@ def dependencies(columns: Iterable[ColumnFacts], least: float) -> list[Dependenc
 
 def _of_table(columns: Sequence[ColumnFacts], least: float) -> Iterator[Dependency]:
     nullable = {column.columns[0] for column in columns if len(column.columns) == 1 and column.has_nulls}
-    for together in columns:
-        for part in columns if len(together.columns) > 1 else ():
+    for column_set in columns:
+        for part in columns if len(column_set.columns) > 1 else ():
             nearly_unique = part.distinct >= (1 - TOLERATED_REPEATS) * part.rows_high
-            if not set(part.columns) < set(together.columns) or nearly_unique:
+            if not set(part.columns) < set(column_set.columns) or nearly_unique:
                 continue
-            # Rows with a null are not counted together, but are where only the determining columns are.
-            if nullable.intersection(together.columns) - set(part.columns):
+            # A column set does not count rows with a null; the determining columns alone do.
+            if nullable.intersection(column_set.columns) - set(part.columns):
                 continue
-            confidence = dependency_confidence(part, together)
+            confidence = dependency_confidence(part, column_set)
             if confidence >= least and confidence > 0:
                 yield Dependency(
-                    table=together.table,
+                    table=column_set.table,
                     columns=part.columns,
-                    determines=tuple(name for name in together.columns if name not in part.columns),
+                    determines=tuple(name for name in column_set.columns if name not in part.columns),
                     distinct=float(round(part.distinct)),
-                    distinct_together=float(round(together.distinct)),
+                    distinct_together=float(round(column_set.distinct)),
                     confidence=confidence,
                     certainty=Certainty.SKETCHED
-                    if part.is_sampled or together.is_sampled
+                    if part.is_sampled or column_set.is_sampled
                     else Certainty.EXACT,
                 )

@@ -24,15 +24,15 @@ from rookery.sidecar.usable import from_best_state
 from rookery.tables import Table
 
 _EMPTY_TABLE = "the table has no rows"
-_NO_STATE = "never analysed; `rookery analyze` describes it"
-_NOT_SKETCHED = "columns of type {} are not analysed"
-_PARTIAL = "not analysed in all files; `rookery analyze` completes it"
+_NO_STATE = "never analyzed; `rookery analyze` describes it"
+_NOT_SKETCHED = "columns of type {} are not analyzed"
+_PARTIAL = "not analyzed in all files; `rookery analyze` completes it"
 _WITH_EMPTY = frozenset({"string", "binary"})
 _WHOLE_NUMBERS = frozenset({"int", "long", "date"})
 
 
 def describe_table(table: Table, store: Store) -> TableFacts:
-    """Return the columns of a table whose state is current, and why others are left out."""
+    """Return the columns of a table whose state is current, and why others are not compared."""
     name = ".".join(table.name.identifier)
     snapshot = table.snapshot()
     if snapshot is None:
@@ -58,7 +58,7 @@ def _stale(files: FileSet) -> str:
     if files.fresh:
         changes.append(f"{counted(files.fresh, 'file')} not described")
     if files.live.removed:
-        changes.append(f"{counted(files.live.removed, 'described file')} no longer there")
+        changes.append(f"{counted(files.live.removed, 'described file')} removed")
     return f"stale: {', '.join(changes)}; `rookery analyze` updates it"
 
 

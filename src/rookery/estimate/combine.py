@@ -27,7 +27,7 @@ def estimate_part(table: KnownTable, predicate: Predicate) -> Part:
         rows = table.rows if isinstance(predicate, Always) else np.zeros(len(table.rows))
         return replace(part_of(table, predicate, rows, ""), conditions=())
     if isinstance(predicate, Opaque):
-        note = f"not understood ({predicate.reason}): taken to match {OPAQUE_SHARE:.0%} of the rows"
+        note = f"not understood ({predicate.reason}): assumed to match {OPAQUE_SHARE:.0%} of the rows"
         rows = table.rows * OPAQUE_SHARE
         return part_of(table, predicate, rows, "default", note, text=predicate.text)
     if (counted := _by_counts(table, predicate)) is not None:

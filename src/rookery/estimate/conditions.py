@@ -74,7 +74,7 @@ def single_column(table: KnownTable, predicate: Predicate) -> Part:
     """Return the estimate of a predicate all of whose leaves are on one column."""
     field = next(leaves_of(predicate)).field
     if not is_known_type(field):
-        note = f"nothing is known of columns of type {field.type}"
+        note = f"there are no statistics of columns of type {field.type}"
         return part_of(table, predicate, table.rows * OPAQUE_SHARE, "default", note)
     column = table.column(field)
     region = region_of(predicate)
@@ -211,7 +211,7 @@ def _by_samples(table: KnownTable, column: KnownColumn, predicate: Predicate) ->
     share = sum(each * weight for each, weight, _ in shares) / max(sum(w for _, w, _ in shares), 1e-9)
     sources = dict.fromkeys(source for _, weight, source in shares if weight > 0)
     rows = _limited(table, column, predicate, share)
-    note = f"a pattern is taken to match {PATTERN_SHARE:.0%} of the texts" if "default" in sources else ""
+    note = f"a pattern is assumed to match {PATTERN_SHARE:.0%} of the texts" if "default" in sources else ""
     part = part_of(table, predicate, rows, ", ".join(sources), note)
     if frequencies is not None and frequencies.is_complete and column.is_counted:
         _, low, high = matching(frequencies, _true(predicate, frequencies.values))

@@ -122,7 +122,7 @@ def _ndv(table: KnownTable, part: Part) -> float:
 
 
 def _occurs(joint: ThetaSketch, values: Sequence[tuple[str, Key]]) -> bool | None:
-    """Whether a combination of values, each with its type, occurs; None if the sketch cannot tell."""
+    """Whether a combination of values, each with its type, occurs; None if the sketch does not show it."""
     hashes = [_hash(kind, key) for kind, key in values]
     if None in hashes:
         return None

@@ -1,4 +1,4 @@
-"""How many rows of each file are deleted, as far as metadata tells."""
+"""How many rows of each file are deleted, as far as metadata shows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How often one value of many occurs, by how dense the rows are around it.
 
 Values lie on a grid: whole numbers, days, cents. If a histogram implies as many distinct values of a grid as
-there are, the rows around a value tell how many have it.
+there are, the rows around a value show how many have it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rookery.estimate.frequencies import Frequencies
 from rookery.estimate.known import KnownColumn, KnownTable, column_sets, is_known_type
 from rookery.estimate.regions import region_of
-from rookery.estimate.rows import Selection
+from rookery.estimate.selection import Selection
 from rookery.model import ALWAYS, And, Certainty, Estimate, Field, Predicate, all_of, leaves_of
 from rookery.values.canonical import is_float
 from rookery.where.to_sql import spell

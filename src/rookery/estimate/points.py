@@ -161,7 +161,7 @@ def _rare(
 
 
 def _is_clustered(table: KnownTable, column: KnownColumn) -> bool:
-    """Whether equal values are in the same files more often than by chance, as bounds tell."""
+    """Whether equal values are in the same files more often than by chance, as bounds show."""
     low, high = column.ends
     known = table.described & np.isfinite(column.lower) & np.isfinite(column.upper)
     span = high / 2 - low / 2  # the greatest doubles are infinitely far apart

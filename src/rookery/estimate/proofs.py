@@ -94,7 +94,7 @@ def _single_value(leaf: Leaf, bounds: Bounds) -> tuple[NDArray[np.bool_], NDArra
 
 
 def with_cascade(table: KnownTable, known: Proved) -> Proved:
-    """Add what the cascade has proved: files left out, and rows that indexes have counted."""
+    """Add what the cascade has proved: skipped files, and rows that indexes have counted."""
     pruning = table.pruning
     alone = pruning.alone
     most = np.where(pruning.keep, known.most, 0.0)

@@ -56,7 +56,7 @@ class BitmapKind(IndexKind[BitmapIndex]):
             raise UsageError(
                 f"'{field.name}' has about {thousands(distinct.value)} distinct values, "
                 "too many for a bitmap index",
-                hint=f"a bitmap serves up to {MOST_VALUES:,}; add a bloom index instead",
+                hint=f"a bitmap supports up to {MOST_VALUES:,}; add a bloom index instead",
             )
 
     def weights(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -97,11 +97,11 @@ class BitmapKind(IndexKind[BitmapIndex]):
         return _blobs(index, BitmapIndex.merge(moved)) if moved else ()
 
     def prune(self, view: PruningView) -> tuple[NDArray[np.bool_], str]:
-        """Leave out files in which no row has the wanted values, and note the rows that do."""
+        """Skip files in which no row has the wanted values, and note the rows that do."""
         files, state = view.files, view.files.state
         keep = np.ones(len(files), bool)
         if state is None:
-            return keep, "the table was never analysed"
+            return keep, "the table was never analyzed"
         indexes = _built(files, view.predicate)
         if not indexes:
             wanted = {leaf.field.id for leaf in leaves_of(view.predicate)}

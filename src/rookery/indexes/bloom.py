@@ -89,7 +89,7 @@ class BloomKind(IndexKind[Filters]):
         if values is None:
             return None
         if len(values) > MOST_VALUES:
-            notes.append(f"more than {MOST_VALUES} values are wanted")
+            notes.append(f"more than {MOST_VALUES} values are looked up")
             return None
         hashes = [bloom_hashes(index.type, value) for value in values]
         if any(each is None for each in hashes):

@@ -20,11 +20,11 @@ Ask = Callable[[Index, Leaf, list[str]], Probe | None]
 
 
 def look_up(view: PruningView, kind: str, ask: Ask) -> tuple[NDArray[np.bool_], str]:
-    """Leave out the files that an index of a kind proves to have no matching row."""
+    """Skip the files that an index of a kind proves to have no matching row."""
     files, state = view.files, view.files.state
     everything = np.ones(len(files), bool)
     if state is None:
-        return everything, "the table was never analysed"
+        return everything, "the table was never analyzed"
     indexes = {index.field_id: index for index in state.header.indexes if index.kind == kind}
     wanted = {leaf.field.id for leaf in leaves_of(view.predicate)}
     if not indexes.keys() & wanted:

@@ -96,7 +96,7 @@ class PruningView(Protocol):
 def merged(
     places: Sequence[SegmentPosition], verdict: Callable[[SegmentPosition], NDArray[np.bool_]], count: int
 ) -> NDArray[np.bool_]:
-    """Join the verdicts of segments into one on the set: a file is left out if any segment excludes it."""
+    """Join the verdicts of segments into one on the set: a file is skipped if any segment excludes it."""
     keep = np.ones(count, bool)
     for place in places:
         keep[place.numbers] &= verdict(place)

@@ -33,7 +33,7 @@ def list_folder(
 ) -> list[Listed]:
     """Return the files in a folder, and below it, hidden ones too; a folder that is not there is empty.
 
-    Without *links*, symbolic links, and what they lead to, are left out: under another name it may be a
+    Without *links*, symbolic links, and what they lead to, are skipped: under another name it may be a
     file that somebody needs.
     """
     where = where.rstrip("/")

@@ -36,7 +36,8 @@ def move_file(source: str, target: str, properties: Mapping[str, str]) -> None:
     with open_source(target, properties) as arrived:
         if arrived.size != size:
             raise StorageError(
-                f"{shown(target)}: {arrived.size:,} of {size:,} bytes arrived", hint="nothing was deleted"
+                f"{shown(target)}: {arrived.size:,} of {size:,} bytes were written",
+                hint="nothing was deleted",
             )
     delete_file(source, properties)
 

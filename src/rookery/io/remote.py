@@ -56,7 +56,7 @@ def _check_bucket(location: str) -> None:
     if scheme_of(location) in _BUCKETS and "@" in location.partition("://")[2].partition("/")[0]:
         raise UsageError(
             f"{shown(location)}: a location must not contain credentials",
-            hint="they are properties of the catalog, as s3.access-key-id, or in the environment",
+            hint="set them as properties of the catalog, such as s3.access-key-id, or in the environment",
         )
 
 

@@ -19,22 +19,22 @@ _STEPS = (refresh.STEP, compact.STEP, rewrite_deletes.STEP, rewrite_manifests.ST
 _SLACK = 0.1  # of the time that snapshots are kept, as with every commit one more exceeds it
 
 
-def breaches(look: PlanInput) -> tuple[str, ...]:
+def breaches(view: PlanInput) -> tuple[str, ...]:
     """Return each breach of the policy as one line."""
-    return tuple(_found(look))
+    return tuple(_found(view))
 
 
-def _found(look: PlanInput) -> Iterator[str]:
+def _found(view: PlanInput) -> Iterator[str]:
     for step in _STEPS:
-        if not step.takes(look.survey.table):
+        if not step.takes(view.survey.table):
             continue
         try:
-            planned = step.plan(look)
+            planned = step.plan(view)
         except RookeryError as error:  # the table does not support what the policy sets
             yield str(error)
             continue
         if isinstance(planned, Plan):
             yield planned.why
-    kept = look.policy.snapshots.keep_for
-    if kept is not None and (overdue := expirable(look, late=max(kept * _SLACK, timedelta(0)))):
+    kept = view.policy.snapshots.keep_for
+    if kept is not None and (overdue := expirable(view, late=max(kept * _SLACK, timedelta(0)))):
         yield f"{counted(overdue, 'snapshot')} long past the retention"

@@ -24,12 +24,12 @@ from rookery.maintain.steps import (
 from rookery.maintain.steps.listing import Listings, list_folders
 from rookery.maintain.steps.step import (
     Idle,
+    MaintainedTable,
     Outcome,
     Plan,
     Ran,
     Step,
     StepReport,
-    Subject,
     TableRun,
     TableView,
     VerificationError,
@@ -75,7 +75,7 @@ def refuse(policy: Policy, *, forced: bool) -> None:
 
 
 def maintain_table(
-    subject: Subject,
+    maintained: MaintainedTable,
     *,
     only: Sequence[str] = (),
     dry_run: bool = False,
@@ -89,10 +89,10 @@ def maintain_table(
     next. *record* is called with each step as it ends; *stop* before each begins.
     """
     chosen = steps_named(only)
-    refuse(subject.policy, forced=subject.forced)
-    if (quiet := _quiet(subject)) is not None and not dry_run:
-        return TableRun(str(subject.name), cause, Outcome.NOT_NEEDED, (), note=quiet)
-    run = _Run(subject, dry_run)
+    refuse(maintained.policy, forced=maintained.forced)
+    if (quiet := _quiet(maintained)) is not None and not dry_run:
+        return TableRun(str(maintained.name), cause, Outcome.NOT_NEEDED, (), note=quiet)
+    run = _Run(maintained, dry_run)
     started = time.perf_counter()
     for step in chosen:
         try:
@@ -104,14 +104,14 @@ def maintain_table(
         if record is not None:
             record(report)
     seconds = time.perf_counter() - started
-    return TableRun(str(subject.name), cause, _outcome(run.reports), tuple(run.reports), seconds)
+    return TableRun(str(maintained.name), cause, _outcome(run.reports), tuple(run.reports), seconds)
 
 
-def _quiet(subject: Subject) -> str | None:
-    if subject.forced:
+def _quiet(maintained: MaintainedTable) -> str | None:
+    if maintained.forced:
         return None
-    now = subject.now()
-    quiet_hours = next((hours for hours in subject.policy.quiet_hours if hours.covers(now)), None)
+    now = maintained.now()
+    quiet_hours = next((hours for hours in maintained.policy.quiet_hours if hours.covers(now)), None)
     if quiet_hours is None:
         return None
     return f"quiet hours, {show_quiet_hours(quiet_hours)}: nothing is done without --yes"
@@ -127,8 +127,8 @@ def _outcome(reports: Sequence[StepReport]) -> Outcome:
 class _Run:
     """A run on its way."""
 
-    def __init__(self, subject: Subject, dry_run: bool) -> None:
-        self._subject = subject
+    def __init__(self, maintained: MaintainedTable, dry_run: bool) -> None:
+        self._maintained = maintained
         self._dry_run = dry_run
         self._survey: Survey | None = None
         self._wrong: str | None = None  # the step whose verification failed
@@ -162,17 +162,17 @@ class _Run:
         listings = None
         if self._survey is None or not self._dry_run:  # a dry run is of one moment
             listings = None if step is None or self._dry_run else self._listed(step)
-            self._survey = survey(*self._subject.load())
-        return self._subject.view(self._survey, tuple(done), listings)
+            self._survey = survey(*self._maintained.load())
+        return self._maintained.view(self._survey, tuple(done), listings)
 
     def _listed(self, step: Step) -> Listings | None:
         if step.folders is None:
             return None
         known = self._survey
-        table, store = (known.table, known.store) if known is not None else self._subject.load()
+        table, store = (known.table, known.store) if known is not None else self._maintained.load()
         if not step.takes(table):
             return None
-        return list_folders(step.folders(table, self._subject.policy), store)
+        return list_folders(step.folders(table, self._maintained.policy), store)
 
     def _taken(self, step: Step) -> StepReport:
         """Run a step, again if another commit conflicts, up to a fixed number of attempts."""
@@ -180,12 +180,12 @@ class _Run:
         first: TableView | None = None
         for attempt in attempts(ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE):
             try:
-                look = self._look(step)
-                planned = step.plan(look) if step.takes(look.survey.table) else Idle(_NOT_TAKEN)
+                view = self._look(step)
+                planned = step.plan(view) if step.takes(view.survey.table) else Idle(_NOT_TAKEN)
                 if isinstance(planned, Idle) and first is not None:
-                    return _finished_before(step, why, attempt, first, look)
-                first, why = first or look, planned.why
-                return replace(self._done(step, look, planned), attempts=attempt)
+                    return _finished_before(step, why, attempt, first, view)
+                first, why = first or view, planned.why
+                return replace(self._done(step, view, planned), attempts=attempt)
             except ConflictError as error:
                 conflict = error
             except CancelledError as error:
@@ -194,19 +194,19 @@ class _Run:
                 self._wrong = step.name if isinstance(error, VerificationError) else self._wrong
                 return _failed(step, why, attempt, error)
             except Exception as error:  # an unexpected error must not stop the other tables
-                log.debug("%s of %s failed", step.name, self._subject.name, exc_info=True)
+                log.debug("%s of %s failed", step.name, self._maintained.name, exc_info=True)
                 return _failed(step, why, attempt, as_rookery(error, step.name))
         return _failed(step, why, ATTEMPTS, conflict)
 
-    def _done(self, step: Step, look: TableView, planned: Plan | Idle) -> StepReport:
+    def _done(self, step: Step, view: TableView, planned: Plan | Idle) -> StepReport:
         if isinstance(planned, Idle):
             return StepReport(step.name, Outcome.NOT_NEEDED, planned.why)
-        before = _measured(step, look)
+        before = _measured(step, view)
         if self._dry_run:
             return StepReport(step.name, Outcome.PLANNED, planned.why, planned.files, planned.bytes, before)
-        ran: Ran = step.run(look, planned)
+        ran: Ran = step.run(view, planned)
         after = self._look()
-        notes = step.verify(look, planned, ran, after)
+        notes = step.verify(view, planned, ran, after)
         why = "; ".join((planned.why, *ran.notes, *notes))
         return StepReport(step.name, Outcome.DONE, why, ran.files, ran.bytes, before, _measured(step, after))
 
@@ -214,7 +214,7 @@ class _Run:
 def _finished_before(step: Step, why: str, attempts: int, first: TableView, now: TableView) -> StepReport:
     """The report where an attempt met a conflict, and the next finds nothing left to do."""
     before, after = _measured(step, first), _measured(step, now)
-    reason = f"{why}; an earlier attempt, or another, has completed it"
+    reason = f"{why}; an earlier attempt or another process has completed it"
     return StepReport(step.name, Outcome.DONE, reason, before=before, after=after, attempts=attempts)
 
 
@@ -229,20 +229,20 @@ def _failed(step: Step, why: str, attempts: int, error: RookeryError) -> StepRep
     )
 
 
-def _measured(step: Step, look: TableView) -> Mapping[str, float]:
-    return {name: _MEASURES[name](look) for name in step.measures}
+def _measured(step: Step, view: TableView) -> Mapping[str, float]:
+    return {name: _MEASURES[name](view) for name in step.measures}
 
 
-def _small_files(look: TableView) -> float:
-    right = sizes_of(look.survey.table.target_file_size, look.policy)
-    return float((look.survey.numbers("size") < right.small).sum())
+def _small_files(view: TableView) -> float:
+    right = sizes_of(view.survey.table.target_file_size, view.policy)
+    return float((view.survey.numbers("size") < right.small).sum())
 
 
 _MEASURES: Mapping[str, Callable[[TableView], float]] = {
-    "snapshots": lambda look: len(look.survey.table.snapshots),
-    "files": lambda look: look.survey.files.num_rows,
-    "bytes": lambda look: int(look.survey.numbers("size").sum()),
+    "snapshots": lambda view: len(view.survey.table.snapshots),
+    "files": lambda view: view.survey.files.num_rows,
+    "bytes": lambda view: int(view.survey.numbers("size").sum()),
     "small files": _small_files,
-    "delete files": lambda look: look.survey.deletes.num_rows,
-    "manifests": lambda look: len(look.survey.file_lists),
+    "delete files": lambda view: view.survey.deletes.num_rows,
+    "manifests": lambda view: len(view.survey.file_lists),
 }

@@ -16,7 +16,7 @@ from rookery.maintain.facts.engine_visibility import (
 )
 from rookery.maintain.facts.layout import Layout, layout
 from rookery.maintain.facts.score import Score, score
-from rookery.maintain.facts.sidecar_files import SidecarFiles, beside
+from rookery.maintain.facts.sidecar_files import SidecarFiles, count_sidecar_files
 from rookery.maintain.facts.staleness import Freshness, Staleness, StatsComparison
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.expire import expirable
@@ -81,15 +81,15 @@ def table_status(
 ) -> TableStatus:
     """Return a table's status; with *columns*, of each column and index too. No data is read."""
     surveyed = survey(table, store)
-    look = PlanInput(survey=surveyed, policy=policy, now=now)
-    compared = look.comparison
-    age = look.age
+    view = PlanInput(survey=surveyed, policy=policy, now=now)
+    compared = view.comparison
+    age = view.age
     drift = drift_of(compared, uncounted=columns)
     least, most = worst(drift)
     table_layout = layout(surveyed, policy)
     by_engine = engine_visibility(surveyed, compared.line)
-    old = expirable(look)
-    sidecar = beside(surveyed)
+    old = expirable(view)
+    sidecar = count_sidecar_files(surveyed)
     return TableStatus(
         str(table.name),
         table.format_version,
@@ -102,7 +102,7 @@ def table_status(
         sidecar,
         old,
         score(age, by_engine, table_layout, policy, old),
-        breaches(look),
+        breaches(view),
         _columns(compared, age, drift) if columns else (),
         _indexes(surveyed) if columns else (),
     )

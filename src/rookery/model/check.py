@@ -28,7 +28,7 @@ class Check:
 
     @classmethod
     def of(cls, subject: str, rule: str, kept: bool, detail: str = "", hint: str | None = None) -> Check:
-        """Return the check of a rule that is either kept or not."""
+        """Return the check of a rule that is either met or not."""
         return cls(
             subject, rule, CheckOutcome.OK if kept else CheckOutcome.FINDING, detail, None if kept else hint
         )

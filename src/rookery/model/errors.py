@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class RookeryError(Exception):
-    """The root of all errors that Rookery raises on purpose."""
+    """The base class of the errors that Rookery raises."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

@@ -134,7 +134,7 @@ ALWAYS, NEVER = Always(), Never()
 
 
 def all_of(*parts: Predicate) -> Predicate:
-    """Join by AND, leaving out what decides nothing.
+    """Join by AND, without parts that decide nothing.
 
     >>> all_of(ALWAYS, NEVER), all_of()
     (Never(), Always())
@@ -147,7 +147,7 @@ def all_of(*parts: Predicate) -> Predicate:
 
 
 def any_of(*parts: Predicate) -> Predicate:
-    """Join by OR, leaving out what decides nothing.
+    """Join by OR, without parts that decide nothing.
 
     >>> any_of(ALWAYS, NEVER), any_of()
     (Always(), Never())

@@ -1,4 +1,4 @@
-"""Reports: what calls return. A report is data, and lays itself out as sheets, for any renderer."""
+"""Reports: what calls return. A report is data that converts to tables (sheets) for any renderer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNITS = ("kB", "MB", "GB", "TB", "PB")
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A title, a table under it, and lines below; cells are text. Title and header may be left out."""
+    """A title, a table under it, and lines below; cells are text. Title and header are optional."""
 
     title: str
     header: tuple[str, ...] = ()
@@ -57,20 +57,20 @@ class Sheet:
 
 
 class Report:
-    """What a call returns: a dataclass, as JSON for programs; as sheets for print and for notebooks."""
+    """The result of a call: a dataclass that converts to JSON, and to tables for print and notebooks."""
 
     __slots__ = ()
     has_findings = False
 
     def json(self) -> str:
-        """The report as indented JSON; NaN and infinities, which it has no numbers for, as text."""
+        """The report as indented JSON; NaN and infinities are text, as JSON has no numbers for them."""
         import msgspec  # which `import rookery` need not pay for
 
         plain = _finite(msgspec.to_builtins(self, str_keys=True))
         return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
 
     def sheets(self) -> Sequence[Sheet]:
-        """Lay the report out."""
+        """Return the report as tables."""
         raise TypeError(f"{type(self).__name__} has no rows to show")
 
     def __str__(self) -> str:

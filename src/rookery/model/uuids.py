@@ -39,5 +39,5 @@ def _ending_in(half: bytes, values: pa.Array) -> pa.Array:
 
 
 def is_cut(bound: bytes) -> bool:
-    """Whether only the first half of a proven bound is that of a value, as far as can be told."""
+    """Whether only the first half of a proven bound is that of a value, as far as that is known."""
     return bound[_HALF:] in (_FIRST, _LAST)

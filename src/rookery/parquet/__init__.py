@@ -2,32 +2,32 @@
 
 from rookery.parquet.footer import FIRST_READ, read_footer
 from rookery.parquet.groups import read_row_group
-from rookery.parquet.layout import (
+from rookery.parquet.page_index import PageIndex, read_page_index, read_page_indexes
+from rookery.parquet.parquet_bloom import read_bloom
+from rookery.parquet.ranges import JOIN_GAP
+from rookery.parquet.slices import read_columns, read_rows, row_numbers
+from rookery.parquet.structure import (
     Chunk,
+    ChunkStatistics,
     Footer,
     Leaf,
     ParquetError,
     Physical,
     RowGroup,
-    Statistics,
     damaged,
 )
-from rookery.parquet.page_index import PageIndex, read_page_index, read_page_indexes
-from rookery.parquet.parquet_bloom import read_bloom
-from rookery.parquet.ranges import JOIN_GAP
-from rookery.parquet.slices import read_columns, read_rows, row_numbers
 
 __all__ = [
     "FIRST_READ",
     "JOIN_GAP",
     "Chunk",
+    "ChunkStatistics",
     "Footer",
     "Leaf",
     "PageIndex",
     "ParquetError",
     "Physical",
     "RowGroup",
-    "Statistics",
     "damaged",
     "read_bloom",
     "read_columns",

@@ -6,9 +6,11 @@ import struct
 
 from rookery.io import Source
 from rookery.model import Place
-from rookery.parquet.layout import (
+from rookery.parquet.metadata import parse_metadata
+from rookery.parquet.structure import (
     CODECS,
     Chunk,
+    ChunkStatistics,
     Encoding,
     Footer,
     Leaf,
@@ -16,10 +18,8 @@ from rookery.parquet.layout import (
     ParquetError,
     Physical,
     RowGroup,
-    Statistics,
     damaged,
 )
-from rookery.parquet.metadata import parse_metadata
 from rookery.parquet.thrift import Cursor
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "FIRST_READ",
     "MAGIC",
     "Chunk",
+    "ChunkStatistics",
     "Encoding",
     "Footer",
     "Leaf",
@@ -34,7 +35,6 @@ __all__ = [
     "ParquetError",
     "Physical",
     "RowGroup",
-    "Statistics",
     "damaged",
     "read_footer",
 ]

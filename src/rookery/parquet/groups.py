@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from rookery.io import Source, SourceFile
 from rookery.model import Place
-from rookery.parquet.layout import damaged
+from rookery.parquet.structure import damaged
 
 _files: WeakKeyDictionary[Source, pq.ParquetFile] = WeakKeyDictionary()
 

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rookery.parquet.layout import Chunk, Encoding, Footer, Leaf, PageType, Physical, RowGroup, Statistics
+from rookery.parquet.structure import (
+    Chunk,
+    ChunkStatistics,
+    Encoding,
+    Footer,
+    Leaf,
+    PageType,
+    Physical,
+    RowGroup,
+)
 from rookery.parquet.thrift import Struct
 
 _DICTIONARY = (Encoding.PLAIN_DICTIONARY, Encoding.RLE_DICTIONARY)
@@ -18,7 +27,7 @@ _DATA_PAGES = (PageType.DATA, PageType.DATA_V2)
 _KNOWN = {Encoding.PLAIN, *_DICTIONARY}
 _LEVELS = {Encoding.RLE, Encoding.BIT_PACKED}
 _ARROW_SCHEMA = b"ARROW:schema"
-_NOTHING = Statistics()
+_NOTHING = ChunkStatistics()
 _MAX_ROWS = 1 << 63
 
 _TYPE_DEFINED_ORDER = 1
@@ -164,7 +173,7 @@ def _text(value: Any) -> bytes | None:
     return value if type(value) is bytes else None
 
 
-def _statistics(leaf: Leaf, statistics: Any) -> Statistics:
+def _statistics(leaf: Leaf, statistics: Any) -> ChunkStatistics:
     """Bounds by the fields 5 and 6, or by the deprecated 1 and 2 where those are in the right order too."""
     if type(statistics) is not dict:
         return _NOTHING
@@ -172,12 +181,12 @@ def _statistics(leaf: Leaf, statistics: Any) -> Statistics:
     if type(nulls) is not int or nulls < 0:
         nulls = None
     if not leaf.ordered:
-        return Statistics(nulls)
+        return ChunkStatistics(nulls)
     width = _WIDTHS.get(leaf.physical)
     high, low = statistics.get(5), statistics.get(6)
     if high is None and low is None and width:
         high, low = statistics.get(1), statistics.get(2)
-    return Statistics(nulls, _bound(low, width), _bound(high, width))
+    return ChunkStatistics(nulls, _bound(low, width), _bound(high, width))
 
 
 def _bound(value: Any, width: int | None) -> bytes | None:

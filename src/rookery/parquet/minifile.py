@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.parquet.footer import MAGIC
-from rookery.parquet.layout import Chunk, Footer, Leaf
+from rookery.parquet.structure import Chunk, Footer, Leaf
 from rookery.parquet.thrift import Struct
 from rookery.parquet.thrift_writer import I8, I64, encode
 

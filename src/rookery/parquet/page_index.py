@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from rookery.io import Source
 from rookery.model import Place
-from rookery.parquet.layout import Chunk, ParquetError, damaged
 from rookery.parquet.ranges import JOIN_GAP, Range, read_ranges
+from rookery.parquet.structure import Chunk, ParquetError, damaged
 from rookery.parquet.thrift import Cursor, Struct
 
 Bounds = tuple[bytes | None, ...]

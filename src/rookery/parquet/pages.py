@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from rookery.io import Source
 from rookery.model import Place
-from rookery.parquet.layout import CODECS, Chunk, Encoding, PageType, ParquetError, damaged
 from rookery.parquet.ranges import check_range
+from rookery.parquet.structure import CODECS, Chunk, Encoding, PageType, ParquetError, damaged
 from rookery.parquet.thrift import Cursor, Struct, ThriftError
 
 Values = Callable[[NDArray[np.uint8], int, int], None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rookery.io import Source
 from rookery.model import Place
-from rookery.parquet.layout import Chunk, ParquetError, damaged
 from rookery.parquet.ranges import check_range
+from rookery.parquet.structure import Chunk, ParquetError, damaged
 from rookery.parquet.thrift import Cursor, Struct
 
 BLOCK_BYTES = 32

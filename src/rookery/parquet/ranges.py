@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rookery.io import Source
 from rookery.model import Place
-from rookery.parquet.layout import ParquetError
+from rookery.parquet.structure import ParquetError
 
 JOIN_GAP = 64 << 10  # reading so many unused bytes costs less than another request
 

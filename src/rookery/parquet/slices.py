@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from rookery.io import Source
 from rookery.model import Place, UsageError
-from rookery.parquet.layout import Chunk, Footer, Leaf, PageType, ParquetError, damaged
 from rookery.parquet.minifile import PAGES_AT, one_column_file, top_level
 from rookery.parquet.page_index import PageIndex
 from rookery.parquet.ranges import JOIN_GAP, Range, read_ranges
+from rookery.parquet.structure import Chunk, Footer, Leaf, PageType, ParquetError, damaged
 from rookery.parquet.thrift import Cursor, ThriftError
 
 Rows = Sequence[tuple[int, int]]
@@ -88,7 +88,7 @@ def _read(
 
 
 def _ordered(ranges: Rows | None, rows: int) -> NDArray[np.int64]:
-    """Ranges as an array of two columns, the empty ones left out."""
+    """Ranges as an array of two columns, without the empty ones."""
     if ranges is None:
         return np.array([(0, rows)] if rows else [], np.int64).reshape(-1, 2)
     wanted: NDArray[np.int64] = np.array(ranges, np.int64).reshape(-1, 2)

@@ -30,7 +30,7 @@ def sure_files(pruning: Pruning, predicate: Predicate) -> NDArray[np.bool_]:
 
 
 def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
-    """Leave out files whose bounds exclude the values."""
+    """Skip files whose bounds exclude the values."""
     files = pruning.files
 
     def test(leaf: Leaf) -> NDArray[np.bool_]:

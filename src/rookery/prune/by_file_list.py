@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
-    """Leave out the files of lists in which nothing can match."""
+    """Skip the files of lists in which nothing can match."""
     lists = pruning.files.live.lists
     keep = np.ones(len(lists), bool)
     for spec_id, columns in useful_columns(pruning).items():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
-    """Leave out the files of partitions in which nothing can match."""
+    """Skip the files of partitions in which nothing can match."""
     columns = useful_columns(pruning)
     keep = np.ones(len(pruning.files), bool)
     if not columns:

@@ -21,14 +21,14 @@ MOST_VALUES = 1000
 
 
 def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
-    """Leave out files in which none of the wanted values occurs."""
+    """Skip files in which none of the wanted values occurs."""
     files, state = pruning.files, pruning.files.state
     everything = np.ones(len(files), bool)
     if state is None:
-        return everything, "the table was never analysed"
+        return everything, "the table was never analyzed"
     equality_leaves = [leaf for leaf in leaves_of(pruning.predicate) if wanted_values(leaf) is not None]
     if not equality_leaves:
-        return everything, "serves only = and IN"
+        return everything, "supports only = and IN"
     lowest: list[int] = []
 
     def test(leaf: Leaf) -> NDArray[np.bool_]:

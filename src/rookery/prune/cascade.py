@@ -1,4 +1,4 @@
-"""The cascade: an ordered tuple of stages, each of which leaves out files on proof, over whole arrays.
+"""The cascade: an ordered tuple of stages, each of which skips files on proof, over whole arrays.
 
 A stage that fails, or cannot help, keeps every file and notes why.
 """
@@ -45,7 +45,7 @@ class StageReport:
 
     @property
     def skipped(self) -> float:
-        """The share of bytes that it left out."""
+        """The share of bytes that it skipped."""
         return 1 - self.bytes_out / self.bytes_in if self.bytes_in else 0.0
 
 

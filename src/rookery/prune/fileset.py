@@ -68,7 +68,7 @@ class FileSet:
 
     @cached_property
     def order(self) -> str:
-        """A digest of the paths of the files in their order, which changes when they are listed anew."""
+        """A digest of the paths of the files in their order, which changes when they are listed again."""
         paths = json.dumps(self.files["path"].to_pylist())
         return hashlib.blake2b(paths.encode(), digest_size=16).hexdigest()
 

@@ -154,7 +154,7 @@ class DeletionVector:
 
 
 def rules(blob: BlobMetadata) -> Iterator[tuple[str, bool, str]]:
-    """The rules of the specification for a deletion vector's metadata: rule, whether kept, actual value."""
+    """The rules of the specification for a deletion vector's metadata: rule, whether met, actual value."""
     cardinality = blob.properties.get(CARDINALITY)
     yield f"the type {DELETION_VECTOR_V1}", blob.type == DELETION_VECTOR_V1, repr(blob.type)
     yield "no compression codec", blob.codec is None, repr(blob.codec)

@@ -22,13 +22,13 @@ MIN_FILE_SIZE = HEADER_SIZE + FOOTER_FRAME_SIZE
 MAX_PAYLOAD_SIZE = 2**31 - 1  # the size is a signed 4-byte integer
 
 
-class Flag(IntFlag):
+class FooterFlag(IntFlag):
     """The footer's flags: 32 bits, byte 0 first, lowest bit first; all others are reserved."""
 
     COMPRESSED_FOOTER = 1
 
 
-KNOWN_FLAGS = int(Flag.COMPRESSED_FOOTER)
+KNOWN_FLAGS = int(FooterFlag.COMPRESSED_FOOTER)
 
 
 class Tail(NamedTuple):

@@ -21,7 +21,7 @@ from rookery.puffin.layout import (
     TAIL_FLAGS_OFFSET,
     TAIL_MAGIC_OFFSET,
     TAIL_SIZE,
-    Flag,
+    FooterFlag,
     Tail,
 )
 from rookery.puffin.metadata import BlobMetadata, FileMetadata
@@ -123,7 +123,7 @@ class Reader:
             )
         payload = footer[len(MAGIC) : -TAIL_SIZE]
         place = self._place(self.footer_start + len(MAGIC))
-        if self.tail.flags & Flag.COMPRESSED_FOOTER:
+        if self.tail.flags & FooterFlag.COMPRESSED_FOOTER:
             payload = codecs.decompress(codecs.LZ4, payload, place, self.limits.footer)
         return decode_footer(payload, place, self.footer_start)
 

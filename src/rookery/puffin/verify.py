@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from rookery.io import Source
 from rookery.model import Check, CheckOutcome, FormatError
 from rookery.puffin import codecs
-from rookery.puffin.layout import HEADER_SIZE, Flag
+from rookery.puffin.layout import HEADER_SIZE, FooterFlag
 from rookery.puffin.metadata import CREATED_BY_PROPERTY, BlobMetadata
 from rookery.puffin.reader import Limits, Reader
 
@@ -35,10 +35,10 @@ def _check_file(reader: Reader) -> Iterator[Check]:
     yield Check(FILE, "magic before and after the footer", CheckOutcome.OK)
     yield Check(FOOTER, "flags known", CheckOutcome.OK, f"{reader.tail.flags:#010x}")
     yield Check(FOOTER, "payload size fits the file", CheckOutcome.OK, f"{payload_size:,} bytes")
-    if reader.tail.flags & Flag.COMPRESSED_FOOTER:
+    if reader.tail.flags & FooterFlag.COMPRESSED_FOOTER:
         payload = reader.source.read(reader.footer_start + HEADER_SIZE, payload_size)
         size = codecs.CODECS[codecs.LZ4].content_size(payload)
-        yield Check.of(FOOTER, "LZ4 frame says its content size", size is not None)
+        yield Check.of(FOOTER, "LZ4 frame states its content size", size is not None)
     yield Check(
         FOOTER,
         "UTF-8 JSON with blobs and properties",
@@ -48,7 +48,7 @@ def _check_file(reader: Reader) -> Iterator[Check]:
     created_by = reader.metadata.properties.get(CREATED_BY_PROPERTY)
     yield Check(
         FOOTER,
-        "says its writer in created-by",
+        "names its writer in created-by",
         CheckOutcome.OK if created_by else CheckOutcome.NOTE,
         created_by or "it does not; the specification recommends it",
     )
@@ -93,10 +93,8 @@ def _check_blob(
     yield Check(subject, rule, CheckOutcome.OK, f"{blob.length:,} bytes, {len(payload):,} inside")
     if blob.codec is not None:
         size = codecs.CODECS[blob.codec].content_size(stored)
-        yield Check.of(subject, "frame says its content size", size is not None)
+        yield Check.of(subject, "frame states its content size", size is not None)
     if blob.type in payload_checks:
         yield from payload_checks[blob.type](subject, blob, payload)
     else:
-        yield Check(
-            subject, "payload", CheckOutcome.NOTE, f"the type {blob.type} is not known here: passed over"
-        )
+        yield Check(subject, "payload", CheckOutcome.NOTE, f"the type {blob.type} is not known: skipped")

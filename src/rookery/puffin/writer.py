@@ -12,7 +12,7 @@ from rookery.model import Place, UsageError
 from rookery.puffin import codecs
 from rookery.puffin.errors import PuffinError
 from rookery.puffin.footer import check_describable, check_properties, encode_footer
-from rookery.puffin.layout import MAGIC, MAX_PAYLOAD_SIZE, Flag, Tail
+from rookery.puffin.layout import MAGIC, MAX_PAYLOAD_SIZE, FooterFlag, Tail
 from rookery.puffin.metadata import (
     CREATED_BY_PROPERTY,
     DELETION_VECTOR_V1,
@@ -72,7 +72,7 @@ class Writer:
         default = codecs.NONE if blob.type == DELETION_VECTOR_V1 else self._codec
         codec = blob.codec or default
         if blob.type == DELETION_VECTOR_V1 and codec != codecs.NONE:
-            raise UsageError("a deletion vector is never compressed", hint="leave its codec out")
+            raise UsageError("a deletion vector is never compressed", hint="omit its codec")
         stored = codecs.compress(codec, blob.payload, self._place())
         return self.add_stored(
             BlobMetadata(
@@ -106,7 +106,7 @@ class Writer:
         flags = 0
         if self._compress_footer:
             payload = codecs.compress(codecs.LZ4, payload, self._place())
-            flags = int(Flag.COMPRESSED_FOOTER)
+            flags = int(FooterFlag.COMPRESSED_FOOTER)
         if len(payload) > MAX_PAYLOAD_SIZE:
             raise PuffinError(
                 self._place(), f"a footer of at most {MAX_PAYLOAD_SIZE} bytes", str(len(payload))

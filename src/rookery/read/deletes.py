@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rookery.io import open_source, shown
 from rookery.model import Place, StorageError
 from rookery.model.schema import Schema
-from rookery.parquet.layout import damaged
+from rookery.parquet.structure import damaged
 from rookery.puffin import DeletionVector, open_puffin
 from rookery.read.types import arrow_type, cast
 from rookery.tables.column_mapping import field_id

@@ -254,7 +254,7 @@ class GroupReading:
         if target is None:
             raise StorageError(
                 f"'{column.name}' has a type that is not read here: {column.type}",
-                hint="leave the column out, or use table.scan(spark, …)",
+                hint="omit the column, or use table.scan(spark, …)",
             )
         if not own:
             return constant(None, target, len(rows))

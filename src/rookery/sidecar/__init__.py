@@ -1,4 +1,4 @@
-"""Files stored beside a table: states and segments."""
+"""Files stored beside a table: states, segments, and the statistics file that is made of a state."""
 
 from rookery.sidecar.declared import Declared
 from rookery.sidecar.segment import Contents, IndexBlob, Segment, open_segment, write_segment

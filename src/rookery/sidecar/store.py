@@ -276,7 +276,7 @@ def part_name() -> str:
 
 def _old(name: str, before: float) -> bool:
     written = segment.written_at(name)
-    return written is not None and written < before  # a name that tells no time is not one of ours
+    return written is not None and written < before  # a name without a time is not one of ours
 
 
 def _age(entry: tuple[int, int, str]) -> tuple[int, str]:

@@ -102,7 +102,7 @@ class BitmapIndex:
         given_up: NDArray[np.bool_],
         parts: Iterable[Iterable[tuple[bytes | None, BitMap]]],
     ) -> Self:
-        """Merge *parts*, with nulls under None; empty bitmaps are left out."""
+        """Merge *parts*, with nulls under None; empty bitmaps are omitted."""
         if wrong_files(starts, rows):
             raise ValueError("the files are not consecutive")
         gathered: dict[bytes | None, list[BitMap]] = defaultdict(list)

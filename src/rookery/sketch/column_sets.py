@@ -1,7 +1,7 @@
-"""Column groups: the values of several columns together, as one value a row.
+"""Column sets: the values of several columns together, as one value a row.
 
 Each column's value is hashed to 64 bits, and the concatenated hashes of a row are the value of
-the group. Rows in which any of the columns is null are not counted, as in SQL's `count(distinct a, b)`.
+the column set. Rows in which any of the columns is null are not counted, as in SQL's `count(distinct a, b)`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, Self
 import datasketches
 
 from rookery.model import IN_MEMORY, Certainty, Estimate, Place
-from rookery.sketch.hll_layout import HllError, Kind, Mode, compact_form, read_preamble
+from rookery.sketch.hll_layout import HllError, HllKind, Mode, compact_form, read_preamble
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -27,13 +27,13 @@ class HllSketch:
         return int(self.sketch.lg_config_k)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> HllKind:
         """How wide the registers are."""
-        return Kind(self.sketch.tgt_type.value)
+        return HllKind(self.sketch.tgt_type.value)
 
     @property
     def mode(self) -> Mode:
-        """How values are kept."""
+        """How values are stored."""
         return read_preamble(self.encode(), IN_MEMORY).mode
 
     @property
@@ -62,7 +62,7 @@ class HllSketch:
 
         Each sketch separately: a union that has reduced one takes itself for empty, and drops it at the next.
         """
-        return self if self.lg_k == lg_k else HllSketch(_union(lg_k, Kind.HLL_8, self.sketch))
+        return self if self.lg_k == lg_k else HllSketch(_union(lg_k, HllKind.HLL_8, self.sketch))
 
     def encode(self) -> bytes:
         """Return the compact form, which the Java library reads too; equal sketches have equal bytes."""
@@ -78,7 +78,7 @@ class HllSketch:
             raise HllError(place, "an HLL sketch", str(error)) from error
 
 
-def _union(lg_k: int, kind: Kind, *sketches: Any) -> Any:
+def _union(lg_k: int, kind: HllKind, *sketches: Any) -> Any:
     union = datasketches.hll_union(lg_k)
     for sketch in sketches:
         union.update(sketch)

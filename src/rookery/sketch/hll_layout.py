@@ -45,14 +45,14 @@ _NEARLY = 1e-9
 
 
 class Mode(IntEnum):
-    """How values are kept: few as coupons, in a list or a set, and many as registers."""
+    """How values are stored: few as coupons, in a list or a set, and many as registers."""
 
     LIST = 0
     SET = 1
     HLL = 2
 
 
-class Kind(IntEnum):
+class HllKind(IntEnum):
     """How wide registers are, or will be."""
 
     HLL_4 = 0
@@ -60,7 +60,7 @@ class Kind(IntEnum):
     HLL_8 = 2
 
 
-class Flag(IntFlag):
+class HllFlag(IntFlag):
     """The preamble's flags."""
 
     BIG_ENDIAN = 1
@@ -90,13 +90,13 @@ class Preamble(NamedTuple):
 
     @property
     def mode(self) -> Mode:
-        """How values are kept."""
+        """How values are stored."""
         return Mode(self.mode_byte & 3)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> HllKind:
         """How wide registers are."""
-        return Kind(self.mode_byte >> 2)
+        return HllKind(self.mode_byte >> 2)
 
     @property
     def registers(self) -> int:
@@ -113,9 +113,9 @@ def read_preamble(payload: bytes, place: Place) -> Preamble:
         raise HllError(place.at(FAMILY_OFFSET), f"family {FAMILY}, an HLL sketch", str(preamble.family))
     if preamble.version != VERSION:
         raise HllError(place.at(VERSION_OFFSET), f"serial version {VERSION}", str(preamble.version))
-    if preamble.flags & Flag.BIG_ENDIAN:
+    if preamble.flags & HllFlag.BIG_ENDIAN:
         raise HllError(place.at(FLAGS_OFFSET), "little-endian bytes", "the big-endian flag")
-    if preamble.mode_byte & 3 > max(Mode) or preamble.mode_byte >> 2 > max(Kind):
+    if preamble.mode_byte & 3 > max(Mode) or preamble.mode_byte >> 2 > max(HllKind):
         raise HllError(place.at(MODE_OFFSET), "a mode and a kind of HLL", f"{preamble.mode_byte:#04x}")
     if preamble.ints != _PREAMBLE_INTS[preamble.mode]:
         expected = f"a preamble of {_PREAMBLE_INTS[preamble.mode]} ints in mode {preamble.mode.name}"
@@ -140,9 +140,9 @@ def compact_form(payload: bytes, place: Place) -> bytes:
         is_empty = not len(coupons)
         count = _SET_COUNT.pack(len(coupons)) if preamble.mode is Mode.SET else b""
         body = count + coupons.tobytes()
-    if preamble.flags & Flag.EMPTY and not is_empty:
+    if preamble.flags & HllFlag.EMPTY and not is_empty:
         raise HllError(place.at(FLAGS_OFFSET), "an empty sketch, as its flag states", "values")
-    flags = preamble.flags & Flag.OUT_OF_ORDER | Flag.COMPACT | (Flag.EMPTY if is_empty else 0)
+    flags = preamble.flags & HllFlag.OUT_OF_ORDER | HllFlag.COMPACT | (HllFlag.EMPTY if is_empty else 0)
     return _PREAMBLE.pack(*preamble._replace(flags=int(flags))) + body
 
 
@@ -156,7 +156,7 @@ def _read_coupons(payload: bytes, preamble: Preamble, place: Place) -> NDArray[n
         (count,) = _SET_COUNT.unpack_from(payload, BODY_OFFSET)
     if count > most:
         raise HllError(place, f"at most {most} coupons in a {preamble.mode.name.lower()}", str(count))
-    coupons = _read_ints(payload, start, count, bool(preamble.flags & Flag.COMPACT), place)
+    coupons = _read_ints(payload, start, count, bool(preamble.flags & HllFlag.COMPACT), place)
     if not (coupons >> _SLOT_BITS).all():
         raise HllError(place.at(start), "coupons with values above 0", "0")
     if len(np.unique(coupons)) < count:
@@ -171,14 +171,14 @@ def read_registers(payload: bytes, place: Place) -> tuple[NDArray[np.uint8], NDA
     _need(payload, end, place)
     packed = np.frombuffer(payload, np.uint8, end - REGISTERS_OFFSET, REGISTERS_OFFSET)
     *_, count = _ESTIMATORS.unpack_from(payload, BODY_OFFSET)
-    if count > (preamble.registers if preamble.kind is Kind.HLL_4 else 0):
+    if count > (preamble.registers if preamble.kind is HllKind.HLL_4 else 0):
         raise HllError(place.at(BODY_OFFSET), f"exceptions as {preamble.kind.name} has them", str(count))
-    is_compact = bool(preamble.flags & Flag.COMPACT) or preamble.kind is not Kind.HLL_4
+    is_compact = bool(preamble.flags & HllFlag.COMPACT) or preamble.kind is not HllKind.HLL_4
     exceptions = _read_ints(payload, end, count, is_compact, place)
-    if preamble.kind is Kind.HLL_4:
+    if preamble.kind is HllKind.HLL_4:
         values = _unpack_4(packed, preamble, exceptions, place)
     else:
-        values = packed if preamble.kind is Kind.HLL_8 else _unpack_6(packed[:-1])
+        values = packed if preamble.kind is HllKind.HLL_8 else _unpack_6(packed[:-1])
     if values.max() > MAX_VALUE:
         raise HllError(place.at(REGISTERS_OFFSET), f"registers up to {MAX_VALUE}", str(values.max()))
     return values, exceptions
@@ -187,9 +187,9 @@ def read_registers(payload: bytes, place: Place) -> tuple[NDArray[np.uint8], NDA
 def _register_bytes(preamble: Preamble) -> int:
     """How many bytes the registers take; with six bits each, the library has one more byte."""
     return {
-        Kind.HLL_4: preamble.registers // 2,
-        Kind.HLL_6: preamble.registers // 4 * 3 + 1,
-        Kind.HLL_8: preamble.registers,
+        HllKind.HLL_4: preamble.registers // 2,
+        HllKind.HLL_6: preamble.registers // 4 * 3 + 1,
+        HllKind.HLL_8: preamble.registers,
     }[preamble.kind]
 
 
@@ -234,7 +234,7 @@ def _check_estimators(payload: bytes, preamble: Preamble, values: NDArray[np.uin
     if not abs(sum(sums) - expected) <= _NEARLY * expected:  # which includes NaN
         raise HllError(place.at(BODY_OFFSET), f"the sum {expected} of the registers", str(sum(sums)))
     filled = np.count_nonzero(values)
-    is_used = not preamble.flags & Flag.OUT_OF_ORDER
+    is_used = not preamble.flags & HllFlag.OUT_OF_ORDER
     if is_used and not (filled <= accumulated * (1 + _NEARLY) and math.isfinite(accumulated)):
         raise HllError(place.at(BODY_OFFSET), f"an estimate of at least {filled}", str(accumulated))
 

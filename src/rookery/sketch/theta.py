@@ -36,7 +36,7 @@ PACKED_THETA_OFFSET = 8
 _LONG = 8
 
 
-class Flag(IntFlag):
+class ThetaFlag(IntFlag):
     """The preamble's flags."""
 
     BIG_ENDIAN = 1
@@ -90,13 +90,13 @@ class ThetaSketch:
     def encode(self) -> bytes:
         """Return the compact, ordered form of serial version 3, which every reader knows."""
         count = len(self.hashes)
-        flags = Flag.READ_ONLY | Flag.COMPACT | Flag.ORDERED
+        flags = ThetaFlag.READ_ONLY | ThetaFlag.COMPACT | ThetaFlag.ORDERED
         if self.theta != MAX_THETA:
             longs, rest = 3, _COUNT.pack(count) + bytes(4) + _THETA.pack(self.theta)
         elif count == 0:
-            longs, rest, flags = 1, b"", flags | Flag.EMPTY
+            longs, rest, flags = 1, b"", flags | ThetaFlag.EMPTY
         elif count == 1:
-            longs, rest, flags = 1, b"", flags | Flag.SINGLE_ITEM
+            longs, rest, flags = 1, b"", flags | ThetaFlag.SINGLE_ITEM
         else:
             longs, rest = 2, _COUNT.pack(count) + bytes(4)
         preamble = _PREAMBLE.pack(longs, _VERSION_PLAIN, _FAMILY_COMPACT, 0, 0, int(flags), self.seed_hash)
@@ -110,7 +110,7 @@ class ThetaSketch:
         longs, version, family, first, second, flags, seed_hash = _PREAMBLE.unpack_from(payload)
         if family != _FAMILY_COMPACT:
             raise ThetaError(place.at(2), f"family {_FAMILY_COMPACT}, a compact theta sketch", str(family))
-        if flags & Flag.BIG_ENDIAN:
+        if flags & ThetaFlag.BIG_ENDIAN:
             raise ThetaError(place.at(5), "little-endian bytes", "the big-endian flag")
         if version == _VERSION_PACKED:
             theta, hashes = _decode_packed(payload, longs, first, second, place)
@@ -121,7 +121,7 @@ class ThetaSketch:
                 place.at(1), f"serial version {_VERSION_PLAIN} or {_VERSION_PACKED}", str(version)
             )
         _check_hashes(hashes, theta, place)
-        if flags & Flag.EMPTY:  # the only form without a required seed hash
+        if flags & ThetaFlag.EMPTY:  # the only form without a required seed hash
             seed_hash = DEFAULT_SEED_HASH
         elif seed_hash != DEFAULT_SEED_HASH:
             raise ThetaError(
@@ -133,7 +133,7 @@ class ThetaSketch:
 def _decode_plain(payload: bytes, longs: int, flags: int, place: Place) -> tuple[int, NDArray[np.uint64]]:
     if not 1 <= longs <= 3:
         raise ThetaError(place, "a preamble of 1 to 3 longs", str(longs))
-    if flags & Flag.EMPTY:
+    if flags & ThetaFlag.EMPTY:
         if longs != 1:
             raise ThetaError(place, "a preamble of 1 long on an empty sketch", str(longs))
         count = 0
@@ -149,7 +149,7 @@ def _decode_plain(payload: bytes, longs: int, flags: int, place: Place) -> tuple
     if len(payload) != expected:
         raise ThetaError(place, f"{expected} bytes for {count} hashes", str(len(payload)))
     hashes = np.frombuffer(payload, "<u8", count, longs * _LONG)
-    return theta, hashes if flags & Flag.ORDERED or count < 2 else np.sort(hashes)
+    return theta, hashes if flags & ThetaFlag.ORDERED or count < 2 else np.sort(hashes)
 
 
 def _decode_packed(

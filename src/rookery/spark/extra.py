@@ -7,7 +7,7 @@ from rookery.model import MachineError
 
 
 def with_pyspark(module: str) -> ModuleType:
-    """Import a module that needs pyspark, or say how to install it."""
+    """Import a module that needs pyspark, or raise an error that states how to install it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -19,8 +19,8 @@ from rookery.model.cache import Cache
 from rookery.prune.cascade import prune
 from rookery.prune.fileset import file_set
 from rookery.read.file import FileRead, ReadCosts, Request, read_file
-from rookery.read.rows import make_request
 from rookery.read.survivors import survivors
+from rookery.read.table_reader import make_request
 from rookery.sidecar import Store, store_of
 from rookery.spark.spark_types import for_spark, spark_columns
 from rookery.tables import Table
@@ -29,7 +29,7 @@ from rookery.where.sql_text import parse_predicate
 
 _OPTIONS = ("table", "path", "catalog", "columns", "where", "time_zone", "snapshot")
 _TASK_BYTES = 64 << 20  # of files that one task reads
-_CACHE = Cache(128 << 20)  # of a process, which may plan one scan after another
+_CACHE = Cache(128 << 20)  # of a process of Spark, which may plan several scans and has no lake
 
 
 @dataclass

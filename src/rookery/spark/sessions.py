@@ -38,7 +38,7 @@ def session(
     conf: Mapping[str, str] | None = None,
     attach: bool = True,
 ) -> SparkSession:
-    """Return a Spark session that knows *catalog* (a name, or the default) under its name.
+    """Return a Spark session that has *catalog* (a name, or the default) under its name.
 
     An existing session is used, with the catalog added; else a local one is started. It is attached (see
     `rookery.attach`), unless it was detached before or *attach* is off.
@@ -58,7 +58,7 @@ def session(
 
 
 def register(spark: SparkSession) -> SparkSession:
-    """Teach a session of your own the data sources of Rookery."""
+    """Register the data sources of Rookery in a session."""
     check_session(spark, iceberg=False)
     for source in (PuffinDataSource, RookeryDataSource):
         try:

@@ -72,7 +72,7 @@ def python_files(submitted: str, packages: Iterable[str]) -> str:
     """Return `spark.submit.pyFiles`, the files that Python imports from, without the jars of *packages*.
 
     Spark adds all packages, since a jar may contain Python. Each task of a Python worker reads the directory
-    of each such file anew, which takes longer for Iceberg's jar than all else that a short task does.
+    of each such file again, which takes longer for Iceberg's jar than all else that a short task does.
 
     >>> python_files("/j/mine.zip,/j/org.a_b-1.0.jar", ["org.a:b:1.0"])
     '/j/mine.zip'

@@ -88,7 +88,7 @@ def refused_types(name: object) -> Iterator[None]:
 
 
 def as_rookery(error: Exception, action: str) -> RookeryError:
-    """Return any error as one of Rookery, for a run that continues with its next table."""
+    """Convert any error to one of Rookery, for a run that continues with its next table."""
     if isinstance(error, RookeryError) or is_foreign(error):
         return translate_java_error(error, action)
     text = " ".join(str(error).split())

@@ -131,7 +131,7 @@ class Table(Protocol):
         if snapshot_id not in self.snapshots:
             raise UsageError(
                 f"{self.name} has no snapshot {snapshot_id}",
-                hint="it may have expired; leave --snapshot out for the newest",
+                hint="it may have expired; omit --snapshot for the newest",
             )
         return self.snapshots[snapshot_id]
 

@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 def parse_expression(text: str) -> exp.Expression:
     """Parse one boolean expression."""
     if not text.strip():
-        raise UsageError("the predicate is empty", hint="say, for instance, id = 5 AND day >= '2024-01-31'")
+        raise UsageError("the predicate is empty", hint="write, for instance, id = 5 AND day >= '2024-01-31'")
     try:
         parsed = with_depth(lambda: _parse(text))
     except SqlglotError as error:
@@ -52,7 +52,7 @@ def spark_tokens(text: str) -> list[Token]:
     if _ODD_COMMENT.search(text):
         raise UsageError(
             "a comment ends here where it does not end for Spark, or the other way round",
-            hint="leave out comments that hold a carriage return, or a backslash at their end",
+            hint="remove comments that contain a carriage return, or end with a backslash",
         )
     dialect = Spark()
     tokens: list[Token] = []

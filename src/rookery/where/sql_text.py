@@ -256,26 +256,22 @@ def _like(binder: _Binder, node: exp.Expression, negated: bool) -> Predicate:
         escape, node = given.value, node.this
         if len(escape) != 1:
             raise UsageError(f"ESCAPE takes one character, not '{escape}'", hint="write ESCAPE '/'")
-    field, pattern = binder.field(node.this), constant(node.expression, binder.zone)
     negated ^= bool(node.args.get("negate"))
-    if field is None or field.type != "string" or pattern is None:
-        raise Inexact("LIKE takes a string column and a pattern")
-    if pattern.kind is Kind.NULL:
-        return NEVER
-    if pattern.kind is not Kind.STRING:
-        raise Inexact("LIKE takes a string column and a pattern")
-    return like(field, pattern.value, escape=escape, negated=negated)
+    field, pattern = _column_and_text(binder, node, "LIKE takes a string column and a pattern")
+    return NEVER if pattern is None else like(field, pattern, escape=escape, negated=negated)
 
 
 def _starts_with(binder: _Binder, node: exp.Expression, negated: bool) -> Predicate:
-    field, prefix = binder.field(node.this), constant(node.expression, binder.zone)
-    if field is None or field.type != "string" or prefix is None:
-        raise Inexact("startswith takes a string column and a text")
-    if prefix.kind is Kind.NULL:
-        return NEVER
-    if prefix.kind is not Kind.STRING:
-        raise Inexact("startswith takes a string column and a text")
-    return begins_with(field, prefix.value, negated=negated)
+    field, prefix = _column_and_text(binder, node, "startswith takes a string column and a text")
+    return NEVER if prefix is None else begins_with(field, prefix, negated=negated)
+
+
+def _column_and_text(binder: _Binder, node: exp.Expression, expected: str) -> tuple[Field, str | None]:
+    """Return the two sides of a comparison of text; None for a null."""
+    field, text = binder.field(node.this), constant(node.expression, binder.zone)
+    if field is None or field.type != "string" or text is None or text.kind not in (Kind.STRING, Kind.NULL):
+        raise Inexact(expected)
+    return field, text.value
 
 
 def _is_nan(binder: _Binder, node: exp.Expression, negated: bool) -> Predicate:

@@ -11,7 +11,7 @@ import rookery
 from rookery.api.lake import Lake
 from rookery.maintain.status import ColumnStatus
 from tests.lakehouse import NewTable
-from tests.maintain.against import Subject
+from tests.maintain.against import CheckedTable
 from tests.maintain.seen import Witness
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Watched:
 
     def __init__(self, spark: SparkSession, lake: Lake, name: str) -> None:
         self.spark, self.lake, self.name = spark, lake, name
-        self.subject = Subject(spark, lake, name, Witness(spark, name))
+        self.checked = CheckedTable(spark, lake, name, Witness(spark, name))
 
     def sql(self, text: str) -> None:
         self.spark.sql(text.replace("TABLE_NAME", self.name))
@@ -34,11 +34,11 @@ class Watched:
 
     def analyze(self) -> None:
         rookery.analyze(self.spark, self.name, lake=self.lake)
-        self.subject.witness.note()
+        self.checked.witness.note()
 
     def column(self) -> ColumnStatus:
-        assert self.subject.differences(time.time()) == []
-        (column,) = self.subject.status.columns
+        assert self.checked.differences(time.time()) == []
+        (column,) = self.checked.status.columns
         return column
 
 
@@ -80,7 +80,7 @@ def test_a_compaction_moves_nothing(watched: Watched) -> None:
     column = watched.column()
     assert between(column) == (30, 30)
     assert (column.drift_low, column.drift_high) == (0, 0)
-    assert watched.subject.status.statistics.health == 1.0
+    assert watched.checked.status.statistics.health == 1.0
 
 
 def test_sketches_of_very_many_values(watched: Watched) -> None:

@@ -11,7 +11,7 @@ import rookery
 from rookery.api.lake import Lake
 from rookery.maintain.facts.engine_visibility import EngineVisibility
 from tests.lakehouse import NewTable
-from tests.maintain.against import Subject
+from tests.maintain.against import CheckedTable
 from tests.maintain.seen import Witness
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 def test_what_engines_find(spark: SparkSession, lake: Lake, new_table: NewTable) -> None:
     name = new_table("a int, b string")
-    subject = Subject(spark, lake, name, Witness(spark, name))
+    checked = CheckedTable(spark, lake, name, Witness(spark, name))
 
     def seen() -> dict[str, EngineVisibility]:
-        assert subject.differences(time.time()) == []  # asks Spark's optimizer too
-        return {visibility.engine: visibility for visibility in subject.status.engine_visibility}
+        assert checked.differences(time.time()) == []  # asks Spark's optimizer too
+        return {visibility.engine: visibility for visibility in checked.status.engine_visibility}
 
     def numbers() -> list[tuple[int, int, bool]]:
         return [(visibility.columns, visibility.of, visibility.current) for visibility in seen().values()]
 
     def analyze(*columns: str) -> None:
         rookery.analyze(spark, name, lake=lake, columns=columns)
-        subject.witness.note()
+        checked.witness.note()
 
     spark.sql(f"INSERT INTO {name} VALUES (1, 'x'), (2, 'y')")
     assert numbers() == [(0, 2, False), (0, 2, False)]

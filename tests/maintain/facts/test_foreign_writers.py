@@ -19,7 +19,7 @@ from rookery.maintain.status import TableStatus
 from rookery.maintain.steps import refresh
 from rookery.maintain.steps.step import Idle, Plan
 from tests.lakehouse import NewTable
-from tests.maintain.tending import look_of
+from tests.maintain.tending import view_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ def status_of(name: str, lake: Lake) -> TableStatus:
 
 
 def planned(name: str, lake: Lake, policy: Policy = DEFAULT) -> Plan | Idle:
-    return refresh.plan(look_of(lake, name, policy))
+    return refresh.plan(view_of(lake, name, policy))
 
 
 def test_inserts_of_another_engine(spark: SparkSession, lake: Lake, analysed: str) -> None:

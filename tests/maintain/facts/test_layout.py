@@ -11,7 +11,7 @@ from rookery.maintain.facts.layout import Sizes, sizes_of
 from rookery.maintain.policies.policy import DEFAULT
 from rookery.tables.iceberg.table_properties import number_of
 from tests.lakehouse import NewTable
-from tests.maintain.against import Subject
+from tests.maintain.against import CheckedTable
 from tests.maintain.seen import Witness
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 TARGET = "write.target-file-size-bytes"
 
 
-def told(spark: SparkSession, lake: Lake, name: str) -> Subject:
-    subject = Subject(spark, lake, name, Witness(spark, name))
-    assert subject.differences(time.time()) == []
-    return subject
+def told(spark: SparkSession, lake: Lake, name: str) -> CheckedTable:
+    checked = CheckedTable(spark, lake, name, Witness(spark, name))
+    assert checked.differences(time.time()) == []
+    return checked
 
 
 def test_the_policy_goes_before_the_table_and_that_before_the_default() -> None:

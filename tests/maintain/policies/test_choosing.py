@@ -257,7 +257,7 @@ class TestContradictions:
 
     def test_columns_that_nothing_sorts_by(self, load) -> None:
         message, _ = refusal(load("defaults: {compaction: {columns: [a]}}"), {})
-        assert "has no use with compaction.strategy bin-pack (default)" in message
+        assert "cannot be used with compaction.strategy bin-pack (default)" in message
 
     def test_a_more_specific_strategy_makes_columns_void(self, load) -> None:
         policies = load("defaults: {compaction: {strategy: sort, columns: [a]}}")

@@ -56,7 +56,7 @@ def test_show_prints(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr()
     lines = {line.split()[0]: line.split()[1:] for line in printed.out.splitlines() if line.strip()}
     assert lines["snapshots.keep-for"] == ["2w", "rookery.yaml:6", "(namespace", '"sales")']
-    assert "asks for --yes" in printed.out
+    assert "requires --yes" in printed.out
     assert printed.err == ""
     assert run(["policy", "show", table, "--output", "json"]) == 0
     settings = json.loads(capsys.readouterr().out)["settings"]
@@ -93,7 +93,7 @@ def test_show_of_an_unknown_property(table: str, capsys: pytest.CaptureFixture[s
 
 def test_check(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["policy", "check"]) == 0
-    assert capsys.readouterr().out.strip() == "rookery.yaml is sound: 2 rules, 3 settings"
+    assert capsys.readouterr().out.strip() == "rookery.yaml is valid: 2 rules, 3 settings"
     Path("bad.yaml").write_text(FILE + "    verify: row\n")
     assert run(["policy", "check", "bad.yaml"]) == 2
     assert capsys.readouterr() == (

@@ -25,7 +25,7 @@ from rookery.maintain.survey import survey
 from rookery.model import UsageError
 from rookery.sidecar import Store
 from rookery.sidecar.state import read_header
-from tests.maintain.tending import BRISK, DAY, folder_of, look_of, make_old, plant, subject_of
+from tests.maintain.tending import BRISK, DAY, folder_of, maintained_of, make_old, plant, view_of
 from tests.sidecar.builders import state
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64())})
@@ -45,7 +45,7 @@ def table(lake: Lake) -> Iterator[str]:
 
 
 def found(lake: Lake, table: str) -> set[str]:
-    planned = orphans.plan(look_of(lake, table))
+    planned = orphans.plan(view_of(lake, table))
     if isinstance(planned, Idle):
         return set()
     files = {local_path(file.location) for file in planned.details["files"]}
@@ -104,7 +104,7 @@ def test_a_folder_that_two_tables_share_is_left_alone(lake: Lake, table: str, pa
     stray = plant(folder, "data/of-the-other.parquet", 9 * DAY)
     with pytest.raises(UsageError, match="another table has metadata"):
         found(lake, table)
-    forced = orphans.plan(look_of(lake, table, forced=True))  # whoever says so knows that it is gone
+    forced = orphans.plan(view_of(lake, table, forced=True))  # whoever says so knows that it is gone
     assert isinstance(forced, Plan)
     assert [local_path(file.location) for file in forced.details["files"]] == [str(stray)]
 
@@ -145,7 +145,7 @@ def test_a_fork_of_the_table_is_refused(lake: Lake, table: str, log: list[str], 
     stray = plant(folder, "data/stray.parquet", 9 * DAY)
     with pytest.raises(UsageError, match="its catalog does not know"):
         found(lake, table)
-    forced = orphans.plan(look_of(lake, table, forced=True))
+    forced = orphans.plan(view_of(lake, table, forced=True))
     assert isinstance(forced, Plan)
     assert [local_path(file.location) for file in forced.details["files"]] == [str(stray)]
 
@@ -157,7 +157,7 @@ def test_one_unknown_commit_keeps_what_may_have_come_after_it(lake: Lake, table:
     plant(folder, "metadata/00004-unknown.metadata.json", 0, unknown)
     before = plant(folder, "data/before.parquet", 9 * DAY)
     after = plant(folder, "data/after.parquet", -DAY)
-    in_a_month = replace(subject_of(lake, table, None), now=lambda: time.time() + 30 * DAY)
+    in_a_month = replace(maintained_of(lake, table, None), now=lambda: time.time() + 30 * DAY)
     planned = orphans.plan(in_a_month.view(survey(*in_a_month.load())))
     assert isinstance(planned, Plan)
     assert [local_path(file.location) for file in planned.details["files"]] == [str(before)]
@@ -181,17 +181,17 @@ def test_links_are_not_followed_to_what_they_name(lake: Lake, table: str, tmp_pa
 def test_clean_up_leaves_shared_files_alone(lake: Lake, table: str) -> None:
     folder = folder_of(lake, table)
     stray = plant(folder, "metadata/1-old.stats", 9 * DAY)
-    planned = clean_up.plan(look_of(lake, table))
+    planned = clean_up.plan(view_of(lake, table))
     assert isinstance(planned, Plan)
     assert [local_path(file.location) for file in planned.details["files"]] == [str(stray)]
     other = json.dumps({"table-uuid": "00000000-0000-0000-0000-000000000001"}).encode()
     theirs = plant(folder, "metadata/00000-x.metadata.json", 0, other)
     with pytest.raises(UsageError, match="another table has metadata"):
-        clean_up.plan(look_of(lake, table))
+        clean_up.plan(view_of(lake, table))
     theirs.unlink()
     with lake.load(table).transaction() as change:
         change.set_properties({"gc.enabled": "false"})
-    assert isinstance(clean_up.plan(look_of(lake, table)), Idle)
+    assert isinstance(clean_up.plan(view_of(lake, table)), Idle)
 
 
 def metadata_json(lake: Lake, name: str) -> bytes:
@@ -260,7 +260,7 @@ def test_a_table_that_cannot_be_loaded_takes_no_protection_from_others(lake: Lak
         Path(local_path(broken.metadata_location)).unlink()
         with pytest.raises(UsageError, match="another table of the catalog cannot be read"):
             found(lake, table)
-        forced = orphans.plan(look_of(lake, table, forced=True))
+        forced = orphans.plan(view_of(lake, table, forced=True))
         assert isinstance(forced, Plan)
         assert [local_path(file.location) for file in forced.details["files"]] == [str(stray)]
     finally:
@@ -296,7 +296,7 @@ def test_a_trash_in_the_folder_of_another_table_is_refused(lake: Lake, table: st
     policy = replace(BRISK, orphans=Orphans(timedelta(days=2), trash=trash))
     try:
         with pytest.raises(UsageError, match=r"is in the folder of lake\.orphans\.other"):
-            orphans.plan(look_of(lake, table, policy))
+            orphans.plan(view_of(lake, table, policy))
     finally:
         lake.catalog.drop_table("orphans.other")
 
@@ -306,7 +306,7 @@ def test_a_trash_is_emptied_where_orphans_are_kept(lake: Lake, table: str, tmp_p
     plant(folder_of(lake, table), "data/stray.parquet", 9 * DAY)
     assert run(lake, table, policy).files == 1
     policy = replace(policy, orphans=replace(policy.orphans, older_than=None))
-    assert isinstance(orphans.plan(look_of(lake, table, policy)), Idle)
+    assert isinstance(orphans.plan(view_of(lake, table, policy)), Idle)
     run(lake, table, policy, at=8 * DAY)
     assert not [path for path in (tmp_path / "trash").rglob("*") if path.is_file()]
 
@@ -314,27 +314,29 @@ def test_a_trash_is_emptied_where_orphans_are_kept(lake: Lake, table: str, tmp_p
 def test_less_than_a_day_is_refused(lake: Lake, table: str) -> None:
     policy = replace(BRISK, orphans=Orphans(timedelta(hours=23)))
     with pytest.raises(UsageError, match="at least 24 hours"):
-        orphans.plan(look_of(lake, table, policy))
+        orphans.plan(view_of(lake, table, policy))
 
 
 def test_a_table_whose_files_are_shared_is_left_alone(lake: Lake, table: str) -> None:
     plant(folder_of(lake, table), "data/stray", 9 * DAY)
-    assert isinstance(orphans.plan(look_of(lake, table)), Plan)
+    assert isinstance(orphans.plan(view_of(lake, table)), Plan)
     with lake.load(table).transaction() as change:
         change.set_properties({"gc.enabled": "false"})
-    planned = orphans.plan(look_of(lake, table))
+    planned = orphans.plan(view_of(lake, table))
     assert isinstance(planned, Idle)
     assert "gc.enabled" in planned.why
 
 
 def run(lake: Lake, table: str, policy: Policy, at: float = 0.0, *, forced: bool = False) -> Ran:
     """Do what the step does, but for asking Iceberg as well; *at* so many seconds from now."""
-    subject = replace(subject_of(lake, table, None, policy, forced=forced), now=lambda: time.time() + at)
-    look = subject.view(survey(*subject.load()))
-    planned = orphans.plan(look)
+    maintained = replace(
+        maintained_of(lake, table, None, policy, forced=forced), now=lambda: time.time() + at
+    )
+    view = maintained.view(survey(*maintained.load()))
+    planned = orphans.plan(view)
     assert isinstance(planned, Plan), planned
-    removed = orphans.take_away(subject, planned.details["files"])
-    removal.empty(planned.details["expired"], look.survey.store)
+    removed = orphans.take_away(maintained, planned.details["files"])
+    removal.empty(planned.details["expired"], view.survey.store)
     return Ran(len(removed), details={"planned": planned})
 
 
@@ -359,7 +361,7 @@ def test_the_trash_keeps_files_for_a_time(lake: Lake, table: str, tmp_path: Path
     assert len(list(own.iterdir())) == 2  # folders of runs go with the last of their files
     theirs.unlink()
     theirs.parent.rmdir()
-    store = look_of(lake, table, policy).survey.store
+    store = view_of(lake, table, policy).survey.store
     removal.empty(removal.Trash(str(own), 0.0).expired(store, time.time() + 99 * DAY), store)
     assert list(own.iterdir()) == []  # the trash itself stays
 
@@ -367,7 +369,7 @@ def test_the_trash_keeps_files_for_a_time(lake: Lake, table: str, tmp_path: Path
 def test_a_trash_in_the_folder_is_refused(lake: Lake, table: str) -> None:
     policy = replace(BRISK, orphans=Orphans(timedelta(days=2), trash=f"{folder_of(lake, table)}/data/trash"))
     with pytest.raises(UsageError, match="is in the folder"):
-        orphans.plan(look_of(lake, table, policy))
+        orphans.plan(view_of(lake, table, policy))
 
 
 @pytest.mark.parametrize("kind", ["files", "bytes"])
@@ -380,10 +382,10 @@ def test_no_more_than_a_share_of_the_folder_goes(lake: Lake, table: str, kind: s
     else:
         plant(folder, "data/large.parquet", 9 * DAY, b"x" * (1 << 20))
     with pytest.raises(UsageError, match=r"more than orphans\.max-share"):
-        orphans.plan(look_of(lake, table))
-    assert isinstance(orphans.plan(look_of(lake, table, forced=True)), Plan)
+        orphans.plan(view_of(lake, table))
+    assert isinstance(orphans.plan(view_of(lake, table, forced=True)), Plan)
     generous = replace(BRISK, orphans=Orphans(timedelta(days=2), max_share=1))
-    assert isinstance(orphans.plan(look_of(lake, table, generous)), Plan)
+    assert isinstance(orphans.plan(view_of(lake, table, generous)), Plan)
 
 
 def test_what_is_named_meanwhile_is_not_removed(lake: Lake, table: str) -> None:
@@ -392,13 +394,13 @@ def test_what_is_named_meanwhile_is_not_removed(lake: Lake, table: str) -> None:
     added, changed, gone = (plant(folder, f"data/{name}.parquet", 9 * DAY) for name in ("a", "b", "c"))
     pq.write_table(ROWS, added)
     os.utime(added, (1, 1))
-    subject = subject_of(lake, table, None)
-    planned = orphans.plan(look_of(lake, table))
+    maintained = maintained_of(lake, table, None)
+    planned = orphans.plan(view_of(lake, table))
     assert isinstance(planned, Plan)
     assert planned.files == 3
     lake.load(table).add_files([f"file:{folder}/../{folder.name}/data/a.parquet"])
     changed.write_bytes(b"anew")
-    assert [file.name for file in orphans.take_away(subject, planned.details["files"])] == ["c.parquet"]
+    assert [file.name for file in orphans.take_away(maintained, planned.details["files"])] == ["c.parquet"]
     assert added.exists()
     assert changed.exists()
     assert not gone.exists()
@@ -412,14 +414,14 @@ def test_what_another_table_takes_over_meanwhile_is_not_removed(lake: Lake, tabl
     clock = [0.0]
     neighbours = lake.neighbours()
     neighbours._timer = lambda: clock[0]
-    subject = replace(subject_of(lake, table, None), neighbours=neighbours)
-    planned = orphans.plan(subject.view(survey(*subject.load())))
+    maintained = replace(maintained_of(lake, table, None), neighbours=neighbours)
+    planned = orphans.plan(maintained.view(survey(*maintained.load())))
     assert isinstance(planned, Plan)
     assert [file.name for file in planned.details["files"]] == [stray.name]
     other = lake.catalog.create_table(f"orphans.r{uuid.uuid4().hex}", pa.schema([("id", pa.int64())]))
     other.add_files([f"file://{stray}"])
     clock[0] = 60.0
-    assert orphans.take_away(subject, planned.details["files"]) == []
+    assert orphans.take_away(maintained, planned.details["files"]) == []
     assert stray.exists()
 
 
@@ -430,8 +432,8 @@ def test_a_catalog_that_cannot_be_asked_is_refused(lake: Lake, table: str) -> No
     Path(local_path(broken.metadata_location)).write_text("{")
     try:
         with pytest.raises(UsageError, match="cannot be read"):
-            orphans.plan(look_of(lake, table))
-        assert isinstance(orphans.plan(look_of(lake, table, forced=True)), Plan)
+            orphans.plan(view_of(lake, table))
+        assert isinstance(orphans.plan(view_of(lake, table, forced=True)), Plan)
     finally:
         lake.catalog.drop_table("orphans.broken")
 
@@ -441,7 +443,7 @@ def test_a_table_that_lacks_files_is_left_alone(lake: Lake, table: str) -> None:
     plant(folder, "data/stray", 9 * DAY)
     next(iter(sorted((folder / "data").rglob("*.parquet")))).unlink()
     with pytest.raises(UsageError, match="cannot be found"):
-        orphans.plan(look_of(lake, table))
+        orphans.plan(view_of(lake, table))
 
 
 def test_states_of_another_table_are_not_garbage(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from rookery.maintain.steps.step import Outcome
 from rookery.tables.iceberg import iceberg
 from tests.interop.java import IcebergJava
 from tests.lakehouse import NewTable
-from tests.maintain.tending import BRISK, look_of, rows_hash, subject_of
+from tests.maintain.tending import BRISK, maintained_of, rows_hash, view_of
 
 DATA, DELETES = "BinPackRewriteFilePlanner", "BinPackRewritePositionDeletePlanner"
 PARTS = ("a", "bucket(2, b)", "truncate(1, c)", "d", "b")
@@ -99,7 +99,7 @@ def test_groups_and_files_are_those_that_iceberg_plans(
     for _ in range(14):
         table.step()
     policy = replace(BRISK, compaction=replace(BRISK.compaction, min_files=3))
-    found = look_of(lake, table.name, policy).survey
+    found = view_of(lake, table.name, policy).survey
     paths, deletes = found.files["path"].to_pylist(), found.deletes["path"].to_pylist()
     current, everything = iceberg(found.table), {"rewrite-all": "true"}
 
@@ -115,7 +115,7 @@ def test_groups_and_files_are_those_that_iceberg_plans(
 
     before = rows_hash(spark, table.name)
     for only in (compact.NAME, rewrite_deletes.NAME):  # each verifies that what was planned was done
-        (done,) = maintain_table(subject_of(lake, table.name, spark, policy), only=(only,)).steps
+        (done,) = maintain_table(maintained_of(lake, table.name, spark, policy), only=(only,)).steps
         assert done.outcome in (Outcome.DONE, Outcome.NOT_NEEDED), done.error
     assert rows_hash(spark, table.name) == before
 
@@ -132,5 +132,5 @@ def test_files_of_an_older_spec_are_rewritten_with_those_of_null_partitions(
     spark.sql(f"ALTER TABLE {name} {change}")
     spark.sql(f"INSERT INTO {name} VALUES (6, NULL)")
     policy = replace(BRISK, compaction=replace(BRISK.compaction, min_files=6))
-    (done,) = maintain_table(subject_of(lake, name, spark, policy), only=(compact.NAME,)).steps
+    (done,) = maintain_table(maintained_of(lake, name, spark, policy), only=(compact.NAME,)).steps
     assert (done.outcome, done.files) == (Outcome.DONE, 6), done.error

@@ -20,10 +20,10 @@ from rookery.maintain.policies.policy import (
     CleanUp,
     Compaction,
     Deletes,
-    Limits,
     Manifests,
     Orphans,
     Policy,
+    RunLimits,
     Snapshots,
     Statistics,
     Strategy,
@@ -47,7 +47,7 @@ from rookery.tables import FILE_SCHEMA
 from rookery.tables.iceberg import IcebergTable
 from tests.isolation import isolate
 from tests.maintain.runs.small_site import ROWS, small_lake
-from tests.maintain.tending import DAY, folder_of, plant, subject_of
+from tests.maintain.tending import DAY, folder_of, maintained_of, plant
 
 FILES = 5
 NAME = "db.orders"
@@ -96,15 +96,15 @@ class TestPure:
         plant(folder_of(lake, NAME), "data/stray.parquet", 9 * DAY, b"1")
         plant(folder_of(lake, NAME), "metadata/1-old.stats", 9 * DAY)
         policy = replace(DEFAULT, snapshots=Snapshots(timedelta(days=1), 1), manifests=Manifests(1))
-        look = known(lake, policy, days=2)
-        look = replace(look, survey=replace(look.survey, deletes=deletes(look.survey, ["/gone.parquet"])))
+        view = known(lake, policy, days=2)
+        view = replace(view, survey=replace(view.survey, deletes=deletes(view.survey, ["/gone.parquet"])))
         (tmp_path / "lake" / "catalog.db").unlink()
         lake.catalog.engine.dispose()  # type: ignore[attr-defined]
         for clock in ("time", "time_ns"):
             monkeypatch.delattr(time, clock)
-        made = planned(step.plan(look))
+        made = planned(step.plan(view))
         assert made.files > 0
-        assert step.plan(replace(look)) == made
+        assert step.plan(replace(view)) == made
 
     def test_status_is_told_by_the_same_plans(self, lake: Lake) -> None:
         why = planned(compact.plan(known(lake))).why
@@ -139,10 +139,10 @@ class TestExpire:
         first = data_files(known(lake).survey)
         lake.catalog.create_table("db.second", ROWS.schema).add_files([f"file://{path}" for path in first])
         lake.load(NAME).overwrite(ROWS)
-        look = known(lake, self.POLICY, days=6)
-        assert planned(expire.plan(look)).details["kinds"]["data"] == FILES
+        view = known(lake, self.POLICY, days=6)
+        assert planned(expire.plan(view)).details["kinds"]["data"] == FILES
         with pytest.raises(UsageError, match=r"db\.second needs it"):
-            expire.plan(replace(look, neighbours=lake.neighbours()))
+            expire.plan(replace(view, neighbours=lake.neighbours()))
 
 
 class TestOrphans:
@@ -162,12 +162,12 @@ class TestOrphans:
         table, store = lake.open(NAME)
         before = list_folders([table.location], store)
         plant(folder, "data/second.parquet", 9 * DAY)
-        look = known(lake, self.POLICY)
-        made = planned(orphans.plan(replace(look, listings=before)))
+        view = known(lake, self.POLICY)
+        made = planned(orphans.plan(replace(view, listings=before)))
         assert [local_path(file.location) for file in made.details["files"]] == [str(first)]
         elsewhere = list_folders([table.location + "/metadata"], store)
         with pytest.raises(StorageError, match="is new among the folders"):
-            orphans.plan(replace(look, listings=elsewhere))
+            orphans.plan(replace(view, listings=elsewhere))
 
     def test_a_folder_outside_that_came_after_the_listing(self, lake: Lake, tmp_path: Path) -> None:
         """Only a table that is loaded after a listing knows all that is live in the folder."""
@@ -178,18 +178,18 @@ class TestOrphans:
         with lake.load(NAME).transaction() as change:
             change.set_properties({"write.data.path": f"file://{outside}"})
         policy = replace(self.POLICY, orphans=replace(self.POLICY.orphans, outside=True))
-        look = known(lake, policy)
-        assert "is not examined" in why_not(orphans.plan(replace(look, listings=before)))
+        view = known(lake, policy)
+        assert "is not examined" in why_not(orphans.plan(replace(view, listings=before)))
         listed = list_folders([table.location, f"file://{outside}"], store)
-        made = planned(orphans.plan(replace(look, listings=listed)))
+        made = planned(orphans.plan(replace(view, listings=listed)))
         assert [local_path(file.location) for file in made.details["files"]] == [str(stray)]
 
     def test_other_tables_must_be_known(self, lake: Lake) -> None:
         plant(folder_of(lake, NAME), "data/stray.parquet", 9 * DAY)
-        look = replace(known(lake, self.POLICY), neighbours=None)
+        view = replace(known(lake, self.POLICY), neighbours=None)
         with pytest.raises(UsageError, match="other tables are not known"):
-            orphans.plan(look)
-        assert planned(orphans.plan(replace(look, forced=True))).files == 1
+            orphans.plan(view)
+        assert planned(orphans.plan(replace(view, forced=True))).files == 1
 
     def test_young_files_are_never_removed(self, lake: Lake) -> None:
         policy = replace(DEFAULT, orphans=Orphans(timedelta(hours=23)))
@@ -198,15 +198,15 @@ class TestOrphans:
 
     def test_the_pipeline_lists_before_it_loads(self, lake: Lake) -> None:
         """A file that comes between the listing and the load is not of the plan: no Spark is asked for."""
-        subject, loads = subject_of(lake, NAME, None, self.POLICY), []
+        maintained, loads = maintained_of(lake, NAME, None, self.POLICY), []
 
         def load() -> tuple[IcebergTable, object]:
             loads.append(1)
             if len(loads) == 2:
                 plant(folder_of(lake, NAME), "data/stray.parquet", 9 * DAY)
-            return subject.load()
+            return maintained.load()
 
-        run = maintain_table(replace(subject, load=load), only=[orphans.NAME])  # type: ignore[arg-type]
+        run = maintain_table(replace(maintained, load=load), only=[orphans.NAME])  # type: ignore[arg-type]
         assert (run.outcome, len(loads)) == (Outcome.NOT_NEEDED, 2), run.steps
 
 
@@ -215,13 +215,13 @@ class TestCompact:
         return replace(DEFAULT, compaction=Compaction(**wanted))  # type: ignore[arg-type]
 
     def test_small_files(self, lake: Lake) -> None:
-        look = known(lake)
-        made = planned(compact.plan(look))
-        sizes = [os.path.getsize(path) for path in data_files(look.survey)]
+        view = known(lake)
+        made = planned(compact.plan(view))
+        sizes = [os.path.getsize(path) for path in data_files(view.survey)]
         assert (made.files, made.bytes, made.why) == (FILES, sum(sizes), "5 files too small or too large")
         assert (made.details["strategy"], made.details["order"]) == ("binpack", None)
         assert made.details["options"]["min-input-files"] == "5"
-        assert "right size" in why_not(compact.plan(replace(look, policy=self.of(min_files=FILES + 1))))
+        assert "right size" in why_not(compact.plan(replace(view, policy=self.of(min_files=FILES + 1))))
 
     def test_what_is_not_compacted(self, lake: Lake) -> None:
         none = self.of(strategy=Strategy.NONE)
@@ -230,19 +230,19 @@ class TestCompact:
         assert why_not(compact.plan(known(lake, name="db.empty"))) == "the table has no files"
 
     def test_a_limit(self, lake: Lake) -> None:
-        look = known(lake)
-        size = int(look.survey.numbers("size").max())
-        made = planned(compact.plan(replace(look, policy=replace(DEFAULT, limits=Limits(2 * size)))))
+        view = known(lake)
+        size = int(view.survey.numbers("size").max())
+        made = planned(compact.plan(replace(view, policy=replace(DEFAULT, limits=RunLimits(2 * size)))))
         assert (made.files, made.details["options"]["max-files-to-rewrite"]) == (2, "2")
         assert made.why.endswith("the limit leaves 3 for the next run")
         with pytest.raises(UsageError, match="more than the limit of a run"):
-            compact.plan(replace(look, policy=replace(DEFAULT, limits=Limits(size - 1))))
+            compact.plan(replace(view, policy=replace(DEFAULT, limits=RunLimits(size - 1))))
 
     def test_an_order(self, lake: Lake) -> None:
         """Five files that have the same bounds: no sorting mends that, so it is by their sizes."""
         by_id = self.of(strategy=Strategy.SORT, columns=("id",))
         assert planned(compact.plan(known(lake, by_id))).details["order"] == "id ASC NULLS FIRST"
-        with pytest.raises(UsageError, match="no order to sort by"):
+        with pytest.raises(UsageError, match="has no sort order"):
             compact.plan(known(lake, self.of(strategy=Strategy.SORT)))
         with pytest.raises(UsageError, match="z-order needs columns"):
             compact.plan(known(lake, self.of(strategy=Strategy.Z_ORDER)))
@@ -277,8 +277,8 @@ def deletes(found: Survey, applying_to: list[str], content: int = 1, form: str =
 
 class TestRewriteDeletes:
     def plan(self, lake: Lake, made: Callable[[Survey], pa.Table], policy: Policy = DEFAULT) -> Plan | Idle:
-        look = known(lake, policy)
-        return rewrite_deletes.plan(replace(look, survey=replace(look.survey, deletes=made(look.survey))))
+        view = known(lake, policy)
+        return rewrite_deletes.plan(replace(view, survey=replace(view.survey, deletes=made(view.survey))))
 
     def test_none(self, lake: Lake) -> None:
         assert why_not(rewrite_deletes.plan(known(lake))) == "there are no deletes"
@@ -308,28 +308,28 @@ class TestRewriteDeletes:
 
 
 def test_manifests(lake: Lake) -> None:
-    look = known(lake, replace(DEFAULT, manifests=Manifests(FILES)))
-    assert why_not(rewrite_manifests.plan(look)) == "5 small manifests; 5 may be"
-    made = planned(rewrite_manifests.plan(replace(look, policy=replace(DEFAULT, manifests=Manifests(4)))))
+    view = known(lake, replace(DEFAULT, manifests=Manifests(FILES)))
+    assert why_not(rewrite_manifests.plan(view)) == "5 small manifests; 5 may be"
+    made = planned(rewrite_manifests.plan(replace(view, policy=replace(DEFAULT, manifests=Manifests(4)))))
     assert (made.files, made.details) == (FILES, {"specs": (0,)})
-    assert made.bytes == sum(manifest.manifest_length for manifest in look.survey.file_lists)
+    assert made.bytes == sum(manifest.manifest_length for manifest in view.survey.file_lists)
 
 
 class TestRefresh:
     def test_never_collected(self, lake: Lake) -> None:
-        look = known(lake)
-        made = planned(refresh.plan(look))
-        assert (made.files, made.bytes) == (FILES, int(look.survey.numbers("size").sum()))
+        view = known(lake)
+        made = planned(refresh.plan(view))
+        assert (made.files, made.bytes) == (FILES, int(view.survey.numbers("size").sum()))
         assert made.why == "statistics were never collected"
-        assert look.survey.snapshot is not None
-        assert made.details == {"indexes": (), "snapshot": look.survey.snapshot.id}
+        assert view.survey.snapshot is not None
+        assert made.details == {"indexes": (), "snapshot": view.survey.snapshot.id}
 
     def test_what_the_run_has_done_before(self, lake: Lake) -> None:
-        look = replace(known(lake), done=(compact.NAME,))
-        assert planned(refresh.plan(look)).why.endswith("; files were rewritten by this run")
+        view = replace(known(lake), done=(compact.NAME,))
+        assert planned(refresh.plan(view)).why.endswith("; files were rewritten by this run")
         policy = replace(DEFAULT, statistics=Statistics(after_compaction=False))
-        assert "rewritten" not in planned(refresh.plan(replace(look, policy=policy))).why
-        other = replace(look, done=(expire.NAME, orphans.NAME))
+        assert "rewritten" not in planned(refresh.plan(replace(view, policy=policy))).why
+        other = replace(view, done=(expire.NAME, orphans.NAME))
         assert "rewritten" not in planned(refresh.plan(other)).why
 
     def test_indexes(self, lake: Lake) -> None:

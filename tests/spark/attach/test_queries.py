@@ -97,7 +97,7 @@ def test_a_query_that_fails_is_listed(attached: SparkSession, events: str) -> No
 
 
 def test_the_report_is_text_and_json(attached: SparkSession, events: str) -> None:
-    assert str(rookery.queries(attached)) == "no queries yet over tables that Rookery knows"
+    assert str(rookery.queries(attached)) == "no queries over analyzed tables yet"
     attached.sql(f"SELECT id FROM {events} WHERE id = 5").collect()
     report = rookery.queries(attached)
     assert "1 of 1" in str(report)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rookery.model import FormatError, RookeryError, StorageError
 from rookery.tables import FILE_SCHEMA
 from rookery.tables.files import FieldSummary
-from rookery.tables.iceberg import avro_columns
+from rookery.tables.iceberg.avro import columns as avro_columns
 from rookery.tables.iceberg.files import read_files
 from rookery.tables.iceberg.manifest_list import read_manifest_list
 from tests.tables.iceberg.avro_files import CODECS, SYNC, Encoder, MemoryIO, container, listed, number, sized

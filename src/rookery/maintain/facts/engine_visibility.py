@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rookery.collect.statistics import names_gone
 from rookery.maintain.facts.staleness import Ancestry, others_registered, stated_ndvs
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
 from rookery.model.type_names import SKETCHED, base_type
+from rookery.sidecar.statistics_file import names_gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def trino_sees(survey: Survey, line: Ancestry) -> dict[int, int]:
     """Return the columns whose distinct values Trino finds, and the snapshot that each was counted at.
 
     Trino takes the statistics file of the nearest ancestor that has one, and no other: columns that this
-    file leaves out have no statistics in Trino.
+    file lacks have no statistics in Trino.
     """
     return _nearest(survey, line.snapshots)
 

@@ -12,7 +12,7 @@ from rookery.model import counted, percent
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScorePart:
     """A part of the score: how good it is, from 0 to 1, and how much it counts."""
 
     name: str
@@ -26,7 +26,7 @@ class Score:
     """A table's health, from 0 to 100."""
 
     total: float
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
 
 
 def score(
@@ -43,7 +43,7 @@ def score(
         _files(layout),
         _deletes(layout, policy),
         _manifests(layout, policy),
-        Part(
+        ScorePart(
             "snapshots",
             1 - expirable / layout.snapshots if layout.snapshots else 1.0,
             0.05,
@@ -55,46 +55,53 @@ def score(
     return Score(round(100 * sum(part.value * part.weight for part in parts) / weight, 1), parts)
 
 
-def _statistics(staleness: Staleness) -> Part:
+def _statistics(staleness: Staleness) -> ScorePart:
     if staleness.freshness is Freshness.NEVER:
-        return Part("statistics", staleness.health, 0.35, "never collected")
+        return ScorePart("statistics", staleness.health, 0.35, "never collected")
     value = (staleness.health + staleness.covered) / 2
     changed = f"{staleness.changed_rows:,} rows changed since"
-    return Part("statistics", value, 0.35, f"{changed}, {percent(staleness.covered)} of rows described")
+    return ScorePart("statistics", value, 0.35, f"{changed}, {percent(staleness.covered)} of rows described")
 
 
-def _visibility(engine_visibility: tuple[EngineVisibility, ...]) -> Part:
+def _visibility(engine_visibility: tuple[EngineVisibility, ...]) -> ScorePart:
     shares = [visibility.columns / visibility.of for visibility in engine_visibility if visibility.of]
     columns_found = ", ".join(
         f"{visibility.engine} {visibility.columns} of {visibility.of}" for visibility in engine_visibility
     )
-    return Part(
+    return ScorePart(
         "visibility",
         sum(shares) / len(shares) if shares else 1.0,
         0.1,
-        f"columns seen: {columns_found or 'none needed'}",
+        f"columns visible: {columns_found or 'none needed'}",
     )
 
 
-def _files(layout: Layout) -> Part:
+def _files(layout: Layout) -> ScorePart:
     value = 1 - layout.crowded_files / layout.files if layout.files else 1.0
-    return Part("files", value, 0.25, f"{layout.crowded_files:,} of {layout.files:,} files small and many")
+    return ScorePart(
+        "files",
+        value,
+        0.25,
+        f"{layout.crowded_files:,} of {layout.files:,} files small, in partitions with many small files",
+    )
 
 
-def _deletes(layout: Layout, policy: Policy) -> Part:
+def _deletes(layout: Layout, policy: Policy) -> ScorePart:
     share = sum(kind.share for kind in layout.deletes)
     value = 1 - min(1.0, share / policy.compaction.delete_ratio)
-    return Part("deletes", value, 0.15, f"{share:.1%} of rows deleted")
+    return ScorePart("deletes", value, 0.15, f"{share:.1%} of rows deleted")
 
 
-def _manifests(layout: Layout, policy: Policy) -> Part:
+def _manifests(layout: Layout, policy: Policy) -> ScorePart:
     most = max(policy.manifests.most_small, 1)
     value = min(1.0, most / layout.small_manifests) if layout.small_manifests else 1.0
-    return Part("manifests", value, 0.05, counted(layout.small_manifests, "small manifest"))
+    return ScorePart("manifests", value, 0.05, counted(layout.small_manifests, "small manifest"))
 
 
-def _order(layout: Layout, policy: Policy) -> Part:
+def _order(layout: Layout, policy: Policy) -> ScorePart:
     depth = layout.sort.depth if layout.sort is not None else None
     if depth is None:
-        return Part("order", 1.0, 0.05, "no sort order")
-    return Part("order", min(1.0, policy.compaction.most_overlap / depth), 0.05, f"{depth:.1f} files overlap")
+        return ScorePart("order", 1.0, 0.05, "no sort order")
+    return ScorePart(
+        "order", min(1.0, policy.compaction.most_overlap / depth), 0.05, f"{depth:.1f} files overlap"
+    )

@@ -61,7 +61,7 @@ def _snapshots_of(file: Listed, survey: Survey) -> set[int]:
         return {-1}
 
 
-def beside(survey: Survey) -> SidecarFiles:
+def count_sidecar_files(survey: Survey) -> SidecarFiles:
     """Count the files stored beside a table's data."""
     registered = survey.table.statistics
     left = left_over(survey)

@@ -25,7 +25,7 @@ class SortStatus:
     """
 
     order: str
-    column: str | None  # None: the order cannot be judged by bounds
+    column: str | None  # None: the order cannot be determined from bounds
     depth: float | None  # mean, over the files of which bounds are known
     depth_most: int | None
     files: int  # of which bounds are known
@@ -76,7 +76,7 @@ def spans(survey: Survey, field: Field) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def partition_codes(survey: Survey) -> NDArray[np.int64]:
-    """Return a number for each file that is the same for files of one partition; none is left out."""
+    """Return a number for each file that is the same for files of one partition; no file is omitted."""
     codes: NDArray[np.int64] = np.unique(partition_numbers(survey.files), return_inverse=True)[1]
     return codes.reshape(-1).astype(np.int64)
 

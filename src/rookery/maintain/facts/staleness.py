@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rookery.blobs import NDV
-from rookery.collect.statistics import matches_state
 from rookery.maintain.facts.changes import NO_DIFFERENCE, Changes, Difference, since_snapshot, since_state
 from rookery.maintain.survey import Survey
 from rookery.model import Snapshot
 from rookery.model.table import REPLACE
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.puffin import THETA_V1
+from rookery.sidecar.statistics_file import matches_state
 from rookery.tables import RowChanges, StatisticsFile
 
 _NO_ROWS = RowChanges(0, 0, 0, 0, 0)

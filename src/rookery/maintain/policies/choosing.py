@@ -29,7 +29,7 @@ _WILD = re.compile(r"\[!?\]?[^]]*\]|\*|\?")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SettingSource:
     """Where a setting comes from; without values, it is the default."""
 
     what: str = "default"
@@ -46,10 +46,10 @@ class Given:
 
     value: Any
     text: str
-    source: Source
+    source: SettingSource
 
 
-class Kind(StrEnum):
+class SelectorKind(StrEnum):
     """The selector of a rule."""
 
     CATALOG = "catalog"
@@ -61,18 +61,18 @@ class Kind(StrEnum):
 _DEFAULT: Rank = (-1,)
 _DEFAULTS: Rank = (0,)
 _PROPERTY: Rank = (5,)
-_ORDER = {Kind.CATALOG: 1, Kind.NAMESPACE: 2, Kind.TABLES: 3, Kind.TABLE: 4}
+_ORDER = {SelectorKind.CATALOG: 1, SelectorKind.NAMESPACE: 2, SelectorKind.TABLES: 3, SelectorKind.TABLE: 4}
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
     """The tables that a rule is for: a dotted name part by part, or a pattern as its only part."""
 
-    kind: Kind
+    kind: SelectorKind
     parts: tuple[str, ...]
 
     def __str__(self) -> str:
-        text = self.parts[0] if self.kind is Kind.TABLES else ".".join(map(quote_part, self.parts))
+        text = self.parts[0] if self.kind is SelectorKind.TABLES else ".".join(map(quote_part, self.parts))
         return f'{self.kind} "{text}"'
 
     def rank(self, name: TableName) -> Rank | None:
@@ -83,24 +83,24 @@ class Selector:
     def _within(self, name: TableName) -> Rank | None:
         parts = self.parts
         match self.kind:
-            case Kind.CATALOG:
+            case SelectorKind.CATALOG:
                 return () if parts == (name.catalog,) else None
-            case Kind.NAMESPACE:
+            case SelectorKind.NAMESPACE:
                 plain = name.namespace[: len(parts)] == parts
                 levels = len(parts) - 1
                 named = levels > 0 and (name.catalog, *name.namespace[:levels]) == parts
                 return (len(parts), 0) if plain else (levels, 1) if named else None
-            case Kind.TABLE:
+            case SelectorKind.TABLE:
                 plain, named = parts == name.identifier, parts == (name.catalog, *name.identifier)
                 return (0,) if plain else (1,) if named else None
-            case Kind.TABLES:
+            case SelectorKind.TABLES:
                 texts = ".".join(name.identifier), ".".join((name.catalog, *name.identifier))
                 literal = len(_WILD.sub("", parts[0]))
                 return (literal,) if any(fnmatchcase(text, parts[0]) for text in texts) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """The settings of a policy file for some tables; without a selector, for all."""
 
     selector: Selector | None
@@ -117,7 +117,7 @@ class Chosen:
     """The policy of a table; by key, where each setting comes from and how it is written."""
 
     policy: Policy
-    sources: Mapping[str, Source]
+    sources: Mapping[str, SettingSource]
     texts: Mapping[str, str]
 
 
@@ -125,7 +125,7 @@ class Chosen:
 class PolicySet:
     """All rules of a policy file; none where there is no file."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PolicyRule, ...] = ()
     file: str | None = None
 
     def policy_of(self, name: TableName, properties: Mapping[str, str]) -> Chosen:
@@ -144,7 +144,7 @@ class PolicySet:
                     _check_same(name, key, ranked[key][1], given)
         for setting in SETTINGS:
             value = setting.of(DEFAULT)
-            ranked.setdefault(setting.key, (_DEFAULT, Given(value, setting.text(value), Source())))
+            ranked.setdefault(setting.key, (_DEFAULT, Given(value, setting.text(value), SettingSource())))
         _check(name, ranked)
         return Chosen(
             policy_from({key: given.value for key, (_, given) in ranked.items()}),
@@ -152,7 +152,7 @@ class PolicySet:
             {setting.key: ranked[setting.key][1].text for setting in SETTINGS},
         )
 
-    def _matching(self, name: TableName) -> list[tuple[Rank, Rule]]:
+    def _matching(self, name: TableName) -> list[tuple[Rank, PolicyRule]]:
         """Return the rules for a table, the most specific first."""
         ranked = [(rank, rule) for rule in self.rules if (rank := rule.rank(name)) is not None]
         return sorted(ranked, key=lambda pair: pair[0], reverse=True)
@@ -175,7 +175,7 @@ def given_by(name: TableName, properties: Mapping[str, str]) -> dict[str, Given]
             raise UsageError(
                 f"{name}: table property {property_}: {shown(error.message, 300)}", hint=error.hint
             ) from None
-        given[key] = Given(value, shown(text), Source(f"table property {property_}"))
+        given[key] = Given(value, shown(text), SettingSource(f"table property {property_}"))
     return given
 
 

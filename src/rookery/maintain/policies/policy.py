@@ -105,7 +105,7 @@ class Orphans:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunLimits:
     """What one run may do at most."""
 
     bytes: int | None = None  # rewritten
@@ -124,7 +124,7 @@ class Policy:
     orphans: Orphans = field(default_factory=Orphans)
     statistics_files: CleanUp = field(default_factory=lambda: CleanUp(timedelta(days=1)))
     quiet_hours: tuple[QuietHours, ...] = ()  # when nothing is done to the table
-    limits: Limits = field(default_factory=Limits)
+    limits: RunLimits = field(default_factory=RunLimits)
     verify: Verify = Verify.COUNT
 
 

@@ -10,7 +10,14 @@ from typing import NoReturn
 
 import yaml
 
-from rookery.maintain.policies.choosing import Given, Kind, PolicySet, Rule, Selector, Source
+from rookery.maintain.policies.choosing import (
+    Given,
+    PolicyRule,
+    PolicySet,
+    Selector,
+    SelectorKind,
+    SettingSource,
+)
 from rookery.maintain.policies.policy import FROM_QUERIES, Strategy
 from rookery.maintain.policies.settings import (
     ALONE,
@@ -30,7 +37,7 @@ _TAG = "tag:yaml.org,2002:"
 _SCALARS = frozenset(_TAG + name for name in ("str", "int", "float", "bool", "timestamp", "value", "merge"))
 _NULL = _TAG + "null"
 _TOP = ("defaults", "rules")
-_KINDS = tuple(kind.value for kind in Kind)
+_KINDS = tuple(kind.value for kind in SelectorKind)
 _SHAPES = {yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list", yaml.ScalarNode: "a single value"}
 
 
@@ -98,20 +105,22 @@ class _Reader:
 
     def policies(self, root: yaml.Node | None) -> PolicySet:
         """Return the rules of the whole file."""
-        rules: list[Rule] = []
+        rules: list[PolicyRule] = []
         entries = self.entries(root, "the file") if root is not None else {}
         for name, (key, node) in entries.items():
             if name not in _TOP:
                 self.fail(key, f"there is no key '{shown(name)}' at the top", _top_hint(name))
             if name == "defaults":
-                rules.append(Rule(None, _line(key), self.settings(self.entries(node, name), "defaults")))
+                rules.append(
+                    PolicyRule(None, _line(key), self.settings(self.entries(node, name), "defaults"))
+                )
             else:
                 rules += [self.rule(each) for each in self.items(node, name)]
         _check_selectors(self.file, rules)
         _check_complete(self.file, rules)
         return PolicySet(tuple(rules), self.file)
 
-    def rule(self, node: yaml.Node) -> Rule:
+    def rule(self, node: yaml.Node) -> PolicyRule:
         """Return one rule, with its one selector."""
         entries = self.entries(node, "a rule")
         selecting = [name for name in entries if name in _KINDS]
@@ -119,23 +128,23 @@ class _Reader:
             what = f"a rule selects by {' and '.join(selecting)}" if selecting else "a rule selects no table"
             self.fail(node, what, f"give it one of {', '.join(_KINDS)}; or use `defaults` for all tables")
         _, chosen = entries.pop(selecting[0])
-        selector = self.selector(Kind(selecting[0]), chosen)
-        return Rule(selector, _line(node), self.settings(entries, str(selector)))
+        selector = self.selector(SelectorKind(selecting[0]), chosen)
+        return PolicyRule(selector, _line(node), self.settings(entries, str(selector)))
 
-    def selector(self, kind: Kind, node: yaml.Node) -> Selector:
+    def selector(self, kind: SelectorKind, node: yaml.Node) -> Selector:
         """Return the selector of a rule."""
         text = self.scalar(node, kind)
-        if kind is Kind.TABLES:
+        if kind is SelectorKind.TABLES:
             return Selector(kind, (text,))
         try:
             parts = split_name(text)
         except UsageError as error:
             self.fail(node, f"{kind}: {error.message}", error.hint)
-        if kind is Kind.CATALOG and len(parts) > 1:
+        if kind is SelectorKind.CATALOG and len(parts) > 1:
             self.fail(node, f"catalog: '{shown(text)}' has several parts", "use `namespace` or `table`")
-        if kind is Kind.TABLE and len(parts) < 2:
+        if kind is SelectorKind.TABLE and len(parts) < 2:
             self.fail(node, f"table: '{shown(text)}' does not name a table", "use namespace.table")
-        if kind is not Kind.CATALOG and any(sign in text for sign in "*?[") and "`" not in text:
+        if kind is not SelectorKind.CATALOG and any(sign in text for sign in "*?[") and "`" not in text:
             self.fail(node, f"{kind}: '{shown(text)}' is a pattern", "select by `tables`, which takes them")
         return Selector(kind, parts)
 
@@ -172,7 +181,7 @@ class _Reader:
             folder = Path(self.file).absolute().parent
             value = tuple(str(folder / pattern) for pattern in value)
         text = written if isinstance(written, str) else ", ".join(written) or "none"
-        return Given(value, shown(text), Source(what, self.file, _line(key)))
+        return Given(value, shown(text), SettingSource(what, self.file, _line(key)))
 
     def check(self, settings: Mapping[str, Given]) -> None:
         """Refuse contradictory settings within one rule."""
@@ -190,7 +199,7 @@ class _Reader:
         for key, value in node.value:
             name = self.scalar(key, f"a key of {what}")
             if key.tag == f"{_TAG}merge":
-                self.fail(key, "'<<' is not read here", "set it in `defaults`, or in a rule for more tables")
+                self.fail(key, "'<<' is not supported", "set it in `defaults`, or in a rule for more tables")
             if name in entries:
                 first = _line(entries[name][0])
                 self.fail(key, f"'{shown(name)}' is repeated, first on line {first}", "keep one")
@@ -249,7 +258,7 @@ def _top_hint(name: str) -> str:
     return hint_for(name, _TOP)
 
 
-def _check_selectors(file: str, rules: Sequence[Rule]) -> None:
+def _check_selectors(file: str, rules: Sequence[PolicyRule]) -> None:
     """Refuse two rules with one selector that make the same setting."""
     seen: dict[tuple[Selector, str], int] = {}
     for rule in rules:
@@ -262,7 +271,7 @@ def _check_selectors(file: str, rules: Sequence[Rule]) -> None:
             seen[rule.selector, key] = line
 
 
-def _check_complete(file: str, rules: Sequence[Rule]) -> None:
+def _check_complete(file: str, rules: Sequence[PolicyRule]) -> None:
     """Refuse a setting that needs another one which the file does not make."""
     made = {key for rule in rules for key, given in rule.settings.items() if given.value != ()}
     for key, given in _settings(rules):
@@ -277,6 +286,6 @@ def _check_complete(file: str, rules: Sequence[Rule]) -> None:
             _fail(file, line, f"{key} z-order needs columns", "name them: columns: [a, b]")
 
 
-def _settings(rules: Sequence[Rule]) -> Iterator[tuple[str, Given]]:
+def _settings(rules: Sequence[PolicyRule]) -> Iterator[tuple[str, Given]]:
     for rule in rules:
         yield from rule.settings.items()

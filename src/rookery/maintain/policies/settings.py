@@ -81,7 +81,7 @@ class Setting:
             if values[number] in values[:number]:
                 raise UsageError(f"'{shown(text)}' is named twice", hint="name it once")
         if not values and self.some:
-            raise UsageError("nothing is named", hint=f"write {' or '.join(self.words)}, or name some")
+            raise UsageError("the list is empty", hint=f"write {' or '.join(self.words)}, or name some")
         return values
 
     def text(self, value: Any) -> str:
@@ -140,7 +140,7 @@ def _whole(least: int | None = None) -> Callable[[str], int]:
         if _WHOLE.fullmatch(text) is None:
             raise UsageError(f"'{shown(text)}' is not a whole number", hint="write digits only, such as 20")
         if least is not None and int(text) < least:
-            raise UsageError(f"'{text}' is below {least}", hint=f"{least} is the least")
+            raise UsageError(f"'{text}' is below {least}", hint=f"the minimum is {least}")
         return int(text)
 
     return read
@@ -188,7 +188,7 @@ def _index(text: str) -> WantedIndex:
     if match is None or not match[2]:
         raise UsageError(f"'{shown(text)}' is not an index", hint=f"write KIND(column); {_kinds()}")
     if match[1] not in KINDS:
-        raise UsageError(f"'{shown(text)}' is of no known kind of index", hint=_kinds())
+        raise UsageError(f"'{shown(text)}' is not a known kind of index", hint=_kinds())
     return WantedIndex(match[1], match[2])
 
 
@@ -271,7 +271,7 @@ def hint_for(key: str, known: Iterable[str]) -> str:
 def policy_from(values: Mapping[str, Any]) -> Policy:
     """Return the policy that *values* make, by key; others have their defaults.
 
-    Settings overridden by another are left out: files of queries where columns are not taken from them,
+    Settings overridden by another are omitted: files of queries where columns are not taken from them,
     and columns to sort by where nothing is sorted.
     """
     values = {setting.key: setting.of(DEFAULT) for setting in SETTINGS} | dict(values)
@@ -311,7 +311,7 @@ def contradictions(values: Mapping[str, Any]) -> Iterator[Contradiction]:
     strategy, columns = values.get("compaction.strategy"), values.get("compaction.columns")
     if strategy in (Strategy.NONE, Strategy.BIN_PACK) and columns:
         keys = ("compaction.columns", "compaction.strategy")
-        yield Contradiction("{} has no use with {}", keys, "columns are those of sort and z-order")
+        yield Contradiction("{} cannot be used with {}", keys, "columns are those of sort and z-order")
     if strategy is Strategy.Z_ORDER and columns == ():
         keys = ("compaction.strategy", "compaction.columns")
         yield Contradiction("{} needs columns, and there is {}", keys, "name the columns to order by")

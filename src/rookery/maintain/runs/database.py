@@ -21,11 +21,11 @@ _BUSY = 30.0  # seconds that SQLite waits for another writer
 
 
 class DatabaseError(CatalogError):
-    """A database that history or leases are kept in cannot be opened, read or written."""
+    """A database that stores history or leases cannot be opened, read or written."""
 
 
 def history_url(given: str | None = None) -> str:
-    """Where history is kept: as given, else `$ROOKERY_HISTORY`, else SQLite in Rookery's home."""
+    """Where history is stored: as given, else `$ROOKERY_HISTORY`, else SQLite in Rookery's home."""
     return given or os.environ.get(HISTORY_VARIABLE) or f"sqlite:///{home() / 'history.db'}"
 
 
@@ -43,7 +43,7 @@ def open_engine(url: str, *, own: bool = True) -> Engine:
     except (ImportError, NoSuchModuleError) as error:
         raise UsageError(
             f"a {parsed.drivername} database cannot be opened: {one_line(str(error))}",
-            hint="install the driver that SQLAlchemy names, or leave --history out",
+            hint="install the driver that SQLAlchemy names, or omit --history",
         ) from error
     if sqlite and own:
         event.listen(engine, "connect", _write_ahead)
@@ -56,7 +56,7 @@ def _timeout(url: URL) -> float:
         return float(str(stated))
     except ValueError as error:
         raise UsageError(
-            "the timeout of the history database is not a number", hint="use ?timeout=30, or leave it out"
+            "the timeout of the history database is not a number", hint="use ?timeout=30, or omit it"
         ) from error
 
 

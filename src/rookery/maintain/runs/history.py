@@ -99,7 +99,7 @@ class Tally:
 
 
 def tally(records: Iterable[RunRecord]) -> Tally:
-    """Count runs and steps in records; runs that have not ended are left out."""
+    """Count runs and steps in records; runs that have not ended are not counted."""
     runs: dict[tuple[str, str], int] = defaultdict(int)
     seconds: dict[tuple[str, str], float] = defaultdict(float)
     sizes: dict[tuple[str, str], int] = defaultdict(int)

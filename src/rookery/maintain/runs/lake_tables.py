@@ -15,7 +15,7 @@ from rookery.maintain.runs.catalog_retry import CatalogRetry
 from rookery.maintain.runs.recording import Record
 from rookery.maintain.runs.table_runner import ASKED_FOR, Stop, Wanted
 from rookery.maintain.steps.neighbours import Neighbours
-from rookery.maintain.steps.step import Subject, TableRun
+from rookery.maintain.steps.step import MaintainedTable, TableRun
 from rookery.model import TableName
 from rookery.sidecar import Store
 from rookery.tables import Table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Lake(Protocol):
+class TableOpener(Protocol):
     """What maintenance needs of a lake: a table as it is now, and its store."""
 
     def open(self, named: TableName, /) -> tuple[Table, Store]:
@@ -67,7 +67,7 @@ class LakeTables:
     once a run.
     """
 
-    lake: Lake
+    lake: TableOpener
     spark: Callable[[], SparkSession]
     neighbours: Callable[[], Neighbours]
     retry: CatalogRetry
@@ -84,13 +84,19 @@ class LakeTables:
 
     def plan(self, opened: OpenTable) -> TableRun:
         """Return what would be done to a table as it was loaded; it is not loaded again."""
-        subject = self._subject(opened.name, opened.policy, lambda: (opened.table, opened.store))
-        return maintain_table(subject, only=self.options.only, dry_run=True, cause=ASKED_FOR)
+        maintained = self._maintained(opened.name, opened.policy, lambda: (opened.table, opened.store))
+        return maintain_table(maintained, only=self.options.only, dry_run=True, cause=ASKED_FOR)
 
     def maintain(self, name: TableName, wanted: Wanted, stop: Stop, record: Record) -> TableRun:
         """Take a table through the pipeline; each step loads it again."""
-        subject = self._subject(name, wanted.policy, partial(self.retry, partial(self.lake.open, name)))
-        return maintain_table(subject, only=self.options.only, cause=wanted.cause, stop=stop, record=record)
+        maintained = self._maintained(name, wanted.policy, partial(self.retry, partial(self.lake.open, name)))
+        return maintain_table(
+            maintained, only=self.options.only, cause=wanted.cause, stop=stop, record=record
+        )
 
-    def _subject(self, name: TableName, policy: Policy, load: Callable[[], tuple[Table, Store]]) -> Subject:
-        return Subject(name, load, self.spark, policy, self.clock, self.options.forced, self.neighbours())
+    def _maintained(
+        self, name: TableName, policy: Policy, load: Callable[[], tuple[Table, Store]]
+    ) -> MaintainedTable:
+        return MaintainedTable(
+            name, load, self.spark, policy, self.clock, self.options.forced, self.neighbours()
+        )

@@ -79,9 +79,9 @@ def _one_number_each(statuses: Sequence[TableStatus]) -> Iterator[Metric]:
             "The share of rows that have not changed since statistics were collected.",
             lambda status: status.statistics.health,
         ),
-        "rookery_table_score": ("The health score of a table, of 100.", lambda status: status.score.total),
+        "rookery_table_score": ("The score of a table, from 0 to 100.", lambda status: status.score.total),
         "rookery_table_breaches": (
-            "Number of ways in which a table is below its policy.",
+            "Number of breaches of the policy.",
             lambda status: len(status.breaches),
         ),
         "rookery_statistics_snapshots_behind": (
@@ -89,11 +89,11 @@ def _one_number_each(statuses: Sequence[TableStatus]) -> Iterator[Metric]:
             lambda status: status.statistics.snapshots_behind,
         ),
         "rookery_ndv_drift_at_least": (
-            "How far distinct values have moved at least since they were counted, in the worst column.",
+            "Lower bound of the drift of distinct values since they were counted, in the worst column.",
             lambda status: status.drift_low,
         ),
         "rookery_ndv_drift_at_most": (
-            "How far distinct values may have moved at most, in the worst column; absent if unbounded.",
+            "Upper bound of the drift of distinct values, in the worst column; absent if unbounded.",
             lambda status: status.drift_high,
         ),
         "rookery_table_bytes": ("Bytes of live data files.", lambda status: status.layout.bytes),
@@ -109,13 +109,15 @@ def _one_number_each(statuses: Sequence[TableStatus]) -> Iterator[Metric]:
 
 def _labelled(statuses: Sequence[TableStatus]) -> Iterator[Metric]:
     states = GaugeMetricFamily(
-        "rookery_statistics_state", "1 for the state that statistics are in.", labels=[*_TABLE, "state"]
+        "rookery_statistics_state", "1 for the state of the statistics.", labels=[*_TABLE, "state"]
     )
     files = GaugeMetricFamily(
         "rookery_table_files", "Live data files, by size against the target.", labels=[*_TABLE, "size"]
     )
     deleted = GaugeMetricFamily(
-        "rookery_table_delete_rows", "Rows that delete files hold, by kind.", labels=[*_TABLE, "kind"]
+        "rookery_table_delete_rows",
+        "Deleted rows that delete files contain, by kind.",
+        labels=[*_TABLE, "kind"],
     )
     for status in statuses:
         labels, layout = _labels(status.table), status.layout
@@ -149,19 +151,19 @@ def _runs(runs: Tally) -> Iterator[Metric]:
         counted.add_metric([*_labels(table), outcome], count)
     yield counted
     seconds = CounterMetricFamily(
-        "rookery_step_seconds", "Seconds that steps took.", labels=[*_TABLE, "step"]
+        "rookery_step_seconds", "Duration of steps, in seconds.", labels=[*_TABLE, "step"]
     )
     for (table, step), value in sorted(runs.seconds.items()):
         seconds.add_metric([*_labels(table), step], value)
     yield seconds
-    sizes = CounterMetricFamily("rookery_step_bytes", "Bytes that steps worked on.", labels=[*_TABLE, "step"])
+    sizes = CounterMetricFamily("rookery_step_bytes", "Bytes that steps processed.", labels=[*_TABLE, "step"])
     for (table, step), value in sorted(runs.bytes.items()):
         sizes.add_metric([*_labels(table), step], value)
     yield sizes
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Read HOST:PORT; with no host it is this machine alone.
+    """Read HOST:PORT; without a host it is the loopback interface.
 
     >>> parse_address("9464"), parse_address("0.0.0.0:9464"), parse_address("[::1]:9464")
     (('127.0.0.1', 9464), ('0.0.0.0', 9464), ('::1', 9464))

@@ -92,7 +92,7 @@ class Site(Tables, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often, how many at once, and how long an unreachable catalog is waited for; in seconds."""
+    """The interval, the number of tables at once, and the timeout of the catalog; times in seconds."""
 
     interval: float = INTERVAL
     jobs: int = JOBS

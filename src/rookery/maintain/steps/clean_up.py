@@ -10,7 +10,7 @@ import numpy as np
 from rookery.io import Listed
 from rookery.maintain.facts.sidecar_files import left_over
 from rookery.maintain.policies.policy import Policy
-from rookery.maintain.steps.deletable import Deletable, deletable, look_again
+from rookery.maintain.steps.deletable import Deletable, deletable, view_again
 from rookery.maintain.steps.expire import collects_garbage
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.removal import remove
@@ -30,15 +30,15 @@ def folders(of: Table, policy: Policy) -> Sequence[str]:
     return [table.metadata_folder] if wanted else []
 
 
-def plan(look: PlanInput) -> Plan | Idle:
+def plan(view: PlanInput) -> Plan | Idle:
     """Plan which files to delete."""
-    age = look.policy.statistics_files.older_than
+    age = view.policy.statistics_files.older_than
     if age is None:
         return Idle("the policy keeps statistics files")
-    table = look.table
-    left_over_files = statistics_files(look, age) if collects_garbage(table) else Deletable()
+    table = view.table
+    left_over_files = statistics_files(view, age) if collects_garbage(table) else Deletable()
     files = left_over_files.files
-    garbage = _garbage(look)
+    garbage = _garbage(view)
     if not files and not garbage:
         return Idle("; ".join(("no file is left over", *left_over_files.notes)))
     why = [f"{counted(len(files), 'statistics file')} unreferenced"] if files else []
@@ -51,36 +51,36 @@ def plan(look: PlanInput) -> Plan | Idle:
     )
 
 
-def _garbage(look: PlanInput) -> dict[str, int]:
+def _garbage(view: PlanInput) -> dict[str, int]:
     """The states and segments that may be deleted, with their sizes."""
-    table, store = look.table, look.survey.store
-    names = store.garbage(table.uuid, table.snapshots.keys(), now=look.now)
+    table, store = view.table, view.survey.store
+    names = store.garbage(table.uuid, table.snapshots.keys(), now=view.now)
     sizes = store.listing() if names else {}
     return {name: sizes.get(name, 0) for name in names}
 
 
-def statistics_files(look: PlanInput, age: timedelta) -> Deletable:
+def statistics_files(view: PlanInput, age: timedelta) -> Deletable:
     """Return the old statistics files, and partial ones, stored with the metadata but not named in it."""
-    listing = look.listed(look.table.metadata_folder)
-    left = {each.file.location for each in left_over(look.survey)}
-    older_than = look.now - age.total_seconds()
+    listing = view.listed(view.table.metadata_folder)
+    left = {each.file.location for each in left_over(view.survey)}
+    older_than = view.now - age.total_seconds()
     wanted = [
         file.modified < older_than
         and (file.location in left or _is_partial(file))
         and file.location == f"{listing.location}/{file.name}"
         for file in listing.files
     ]
-    return deletable(look, listing, np.array(wanted, bool), age)
+    return deletable(view, listing, np.array(wanted, bool), age)
 
 
 def _is_partial(file: Listed) -> bool:
     return file.name.startswith(".") and file.name.endswith(".tmp")
 
 
-def run(look: TableView, planned: Plan) -> Ran:
+def run(view: TableView, planned: Plan) -> Ran:
     """Delete those that are still not named by anything."""
-    age = look.policy.statistics_files.older_than
-    again = look_again(look.subject, folders)
+    age = view.policy.statistics_files.older_than
+    again = view_again(view.maintained, folders)
     table, store = again.table, again.survey.store
     files: list[Listed] = []
     if planned.details["files"] and age is not None:

@@ -14,7 +14,7 @@ from rookery.maintain.facts.sort_order import partition_codes
 from rookery.maintain.policies.policy import Compaction, Policy, Strategy
 from rookery.maintain.steps.grouping import rewrite_groups
 from rookery.maintain.steps.packing import GROUP_BYTES, PackingSizes, chosen
-from rookery.maintain.steps.sort_depth import disorder
+from rookery.maintain.steps.sort_depth import sort_depth
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import Survey
@@ -59,29 +59,29 @@ def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Files
     return FilesToCompact(taken, int(forced[taken].sum()), everything)
 
 
-def plan(look: PlanInput) -> Plan | Idle:
+def plan(view: PlanInput) -> Plan | Idle:
     """Plan which files to rewrite."""
-    survey, wanted = look.survey, look.policy.compaction
+    survey, wanted = view.survey, view.policy.compaction
     if wanted.strategy is Strategy.NONE:
         return Idle("compaction is off in the policy")
     if not survey.files.num_rows:
         return Idle("the table has no files")
-    if look.not_rewritable:
-        return Idle(look.not_rewritable)
+    if view.not_rewritable:
+        return Idle(view.not_rewritable)
     order = _sort_order(survey, wanted)
-    depth = disorder(survey, wanted)
+    depth = sort_depth(survey, wanted)
     everything = depth is not None and depth > wanted.most_overlap * _groups_of_largest(survey)
-    choice = choose(survey, look.policy, everything=everything)
+    choice = choose(survey, view.policy, everything=everything)
     if not len(choice.files):
         return Idle("files are of the right size, and few of their rows are deleted")
     sizes = survey.numbers("size")[choice.files]
-    most, left = _within(sizes, look.policy.limits.bytes)
+    most, left = _within(sizes, view.policy.limits.bytes)
     if not most:
         raise UsageError(
             f"a file of {in_bytes(int(sizes.max()))} is to be rewritten, more than the limit of a run",
-            hint=f"raise limits.bytes above {in_bytes(look.policy.limits.bytes)}",
+            hint=f"raise limits.bytes above {in_bytes(view.policy.limits.bytes)}",
         )
-    options = dict(sizes_of(survey, look.policy).options())
+    options = dict(sizes_of(survey, view.policy).options())
     size = int(np.sort(sizes)[::-1][:most].sum())
     options |= {"delete-ratio-threshold": repr(wanted.delete_ratio), f"{_PARTIAL}enabled": "true"}
     options |= {f"{_PARTIAL}max-commits": str(min(size // _BYTES_A_COMMIT + 1, _MOST_COMMITS))}
@@ -101,7 +101,7 @@ _STRATEGIES = {Strategy.BIN_PACK: "binpack", Strategy.SORT: "sort", Strategy.Z_O
 def _why(choice: FilesToCompact, depth: float | None, left: int) -> str:
     count = len(choice.files)
     if choice.everything:
-        why = f"files overlap {depth:.1f} deep in their order"
+        why = f"{depth:.1f} files overlap in the sort order"
     else:
         misfits = count - choice.too_many_deletes
         parts = [f"{counted(misfits, 'file')} too small or too large"] if misfits else []
@@ -137,25 +137,25 @@ def _sort_order(survey: Survey, wanted: Compaction) -> str | None:
         return f"zorder({', '.join(names)})"
     if not names and not survey.table.sort_order:
         raise UsageError(
-            f"{survey.table.name} has no order to sort by",
+            f"{survey.table.name} has no sort order",
             hint="list columns under compaction.columns, or ALTER TABLE … WRITE ORDERED BY",
         )
     return ", ".join(f"{name} ASC NULLS FIRST" for name in names) or None
 
 
-def run(look: TableView, planned: Plan) -> Ran:
-    """Rewrite; files left out are tried again in one commit, so that Java reports why.
+def run(view: TableView, planned: Plan) -> Ran:
+    """Rewrite; files that were not rewritten are tried again in one commit, so that Java reports why.
 
     With partial progress Iceberg's own commits may conflict, and it only logs failures.
     """
     options = planned.details["options"]
-    first = _call(look, planned, options)
+    first = _call(view, planned, options)
     left = planned.files - first["files"]
     if left <= 0:
         return Ran(first["files"], first["bytes"])
     once = {key: value for key, value in options.items() if not key.startswith(_PARTIAL)}
     once |= {_MOST_FILES: str(left)} if planned.details["limited"] else {}
-    second = _call(look, planned, once)
+    second = _call(view, planned, once)
     return Ran(
         first["files"] + second["files"],
         first["bytes"] + second["bytes"],
@@ -163,11 +163,11 @@ def run(look: TableView, planned: Plan) -> Ran:
     )
 
 
-def _call(look: TableView, planned: Plan, options: Mapping[str, str]) -> dict[str, int]:
+def _call(view: TableView, planned: Plan, options: Mapping[str, str]) -> dict[str, int]:
     order = planned.details["order"]
     answer = call(
-        look.row_session(),
-        look.subject.name,
+        view.row_session(),
+        view.maintained.name,
         "rewrite_data_files",
         strategy=planned.details["strategy"],
         **({"sort_order": order} if order else {}),

@@ -17,7 +17,7 @@ from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS
 from rookery.maintain.steps.outside import not_its_own
 from rookery.maintain.steps.ownership import Claims, claims
 from rookery.maintain.steps.reachable_files import named
-from rookery.maintain.steps.step import PlanInput, Subject, TableView
+from rookery.maintain.steps.step import MaintainedTable, PlanInput, TableView
 from rookery.maintain.survey import survey
 from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
@@ -36,21 +36,23 @@ class Deletable:
     folder: str = ""
 
 
-def look_again(subject: Subject, folders: Callable[[IcebergTable, Policy], Sequence[str]]) -> TableView:
+def view_again(
+    maintained: MaintainedTable, folders: Callable[[IcebergTable, Policy], Sequence[str]]
+) -> TableView:
     """Return a table as it is at this moment, loaded after its *folders* were listed.
 
     The other tables of the catalog are those of this moment too, as far as they can be: loading hundreds of
     them again for each of hundreds would take longer than it helps.
     """
-    table, store = subject.open()
-    if subject.neighbours is not None:
-        subject.neighbours.refresh(NEIGHBOURS_SECONDS)
-    listings = list_folders(folders(table, subject.policy), store)
-    return subject.view(survey(*subject.open()), listings=listings)
+    table, store = maintained.open()
+    if maintained.neighbours is not None:
+        maintained.neighbours.refresh(NEIGHBOURS_SECONDS)
+    listings = list_folders(folders(table, maintained.policy), store)
+    return maintained.view(survey(*maintained.open()), listings=listings)
 
 
 def deletable(
-    look: PlanInput, listing: Listing, wanted: NDArray[np.bool_], age: timedelta, *, outside: bool = False
+    view: PlanInput, listing: Listing, wanted: NDArray[np.bool_], age: timedelta, *, outside: bool = False
 ) -> Deletable:
     """Return those of the *wanted* files of a folder that may be deleted, or refuse.
 
@@ -61,28 +63,28 @@ def deletable(
     """
     if not wanted.any():
         return Deletable()
-    table, store = look.table, look.survey.store
-    required, optional = listing.account(look.named.required), listing.account(look.named.optional)
+    table, store = view.table, view.survey.store
+    required, optional = listing.account(view.named.required), listing.account(view.named.optional)
     absent = absent_again(store, listing, required.absent)
     _check_accounted(table, (*absent, *required.doubtful, *optional.doubtful))
     wanted = wanted & ~required.matched & ~optional.matched
     if not wanted.any():
         return Deletable()
-    if outside and (why := not_its_own(look, listing.location)) is not None:
+    if outside and (why := not_its_own(view, listing.location)) is not None:
         return _left(table, listing, wanted, why)
     others = np.zeros(len(wanted), bool)
     notes: list[str] = []
-    for claim in (claims(table, store, listing, look.now), _neighbours(look, listing)):
+    for claim in (claims(table, store, listing, view.now), _neighbours(view, listing)):
         if outside and claim.shared is not None:
             return _left(table, listing, wanted, claim.shared)
-        if claim.refusal is not None and not look.forced:
+        if claim.refusal is not None and not view.forced:
             raise claim.refusal
         inside = listing.inside(folder for folder in claim.folders if not listing.is_folder(folder))
         claimed = listing.account(claim.names).matched
         if outside and claim.of_others and (claimed & ~inside).any():
             return _left(table, listing, wanted, "another table of the catalog has files there")
         others |= inside | claimed
-        if claim.since_ms is not None and not look.forced:
+        if claim.since_ms is not None and not view.forced:
             late = _written_since(listing, claim.since_ms / 1000 - age.total_seconds()) & wanted & ~others
             notes += [_note(int(late.sum()))] if late.any() else []
             wanted = wanted & ~late
@@ -99,7 +101,7 @@ def deletable(
 
 def _left(table: IcebergTable, listing: Listing, wanted: NDArray[np.bool_], why: str) -> Deletable:
     files = f"{counted(int(wanted.sum()), 'file')} under {shown(listing.location)}"
-    return Deletable(notes=(f"{files} that {table.name} does not name left: {why}",))
+    return Deletable(notes=(f"{files} kept, which {table.name} does not reference: {why}",))
 
 
 def _note(count: int) -> str:
@@ -110,13 +112,13 @@ def _written_since(listing: Listing, moment: float) -> NDArray[np.bool_]:
     return np.array([file.modified >= moment for file in listing.files], bool)
 
 
-def _neighbours(look: PlanInput, listing: Listing) -> Claims:
+def _neighbours(view: PlanInput, listing: Listing) -> Claims:
     """Read what other tables of the catalog claim; if that fails, nothing is deleted without --yes."""
-    hint = "check that the catalog can be reached; --yes deletes what no metadata in the folder itself names"
-    if look.neighbours is None:
+    hint = "check that the catalog can be reached; --yes deletes what no metadata in the folder references"
+    if view.neighbours is None:
         return Claims(refusal=UsageError("the catalog's other tables are not known", hint=hint))
     try:
-        return look.neighbours.claims(look.table, listing)
+        return view.neighbours.claims(view.table, listing)
     except RookeryError as error:
         message = f"the catalog's other tables are not known: {error.message}"
         return Claims(refusal=UsageError(message, hint=hint))
@@ -126,9 +128,9 @@ def _check_accounted(table: IcebergTable, unaccounted: Sequence[str]) -> None:
     """Refuse where files that the table names are neither listed nor proved to be elsewhere."""
     if unaccounted:
         raise UsageError(
-            f"{counted(len(unaccounted), 'file')} that {table.name} names cannot be found, "
+            f"{counted(len(unaccounted), 'file')} that {table.name} references cannot be found, "
             f"{shown(unaccounted[0])} among them: a file in its folder may be the same under another name",
-            hint="is a link or a mount missing here? Nothing is deleted until all that it names is found",
+            hint="is a link or a mount missing here? Nothing is deleted until all referenced files are found",
         )
 
 
@@ -138,11 +140,11 @@ def absent_again(store: Store, listing: Listing, absent: tuple[str, ...]) -> tup
 
 
 def still_absent(
-    subject: Subject, store: Store, listing: Listing, absent: tuple[str, ...]
+    maintained: MaintainedTable, store: Store, listing: Listing, absent: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return which of the files that a listing lacks are lost: others commit and expire meanwhile."""
     absent = absent_again(store, listing, absent)
     if absent:
-        still = set(named(subject.open()[0]).required)
+        still = set(named(maintained.open()[0]).required)
         absent = tuple(name for name in absent if name in still)
     return absent

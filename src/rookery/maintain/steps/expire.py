@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from pyiceberg.table.metadata import TableMetadata
 
 from rookery.collect.analyze import analyze
-from rookery.collect.statistics import names_gone
 from rookery.io import shown
 from rookery.io.identity import LikelyFiles
 from rookery.maintain.steps.listing import list_table
@@ -20,11 +19,12 @@ from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS, not_asked
 from rookery.maintain.steps.ownership import forked, unknown_metadata
 from rookery.maintain.steps.reachable_files import content, counts, listed, named_in, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
-from rookery.maintain.steps.snapshot_retention import Retention, Rule, retention, rule_of
+from rookery.maintain.steps.snapshot_retention import Retention, RetentionRule, retention, rule_of
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
 from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
+from rookery.sidecar.statistics_file import names_gone
 from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import MetadataFile
@@ -47,35 +47,35 @@ def collects_garbage(table: IcebergTable) -> bool:
     return table.properties.get(GC_ENABLED, "true").lower() != "false"
 
 
-def expirable(look: PlanInput, late: timedelta = timedelta(0)) -> int:
+def expirable(view: PlanInput, late: timedelta = timedelta(0)) -> int:
     """Return how many snapshots are past the retention, by at least the given time; no file is read."""
-    rule = rule_of(look.policy.snapshots, look.now_ms)
-    if rule is None or not STEP.takes(look.survey.table) or not collects_garbage(look.table):
+    rule = rule_of(view.policy.snapshots, view.now_ms)
+    if rule is None or not STEP.takes(view.survey.table) or not collects_garbage(view.table):
         return 0
     rule = replace(rule, older_than_ms=rule.older_than_ms - int(late.total_seconds() * 1000))
-    return len(retention(look.table.table.metadata, rule).snapshots)
+    return len(retention(view.table.table.metadata, rule).snapshots)
 
 
-def plan(look: PlanInput) -> Plan | Idle:
+def plan(view: PlanInput) -> Plan | Idle:
     """Plan which snapshots to expire, and which files to delete with them."""
-    table, wanted = look.table, look.policy.snapshots
-    rule = rule_of(wanted, look.now_ms)
+    table, wanted = view.table, view.policy.snapshots
+    rule = rule_of(wanted, view.now_ms)
     if rule is None:
         return Idle("the policy keeps all snapshots")
-    if look.not_loadable:
-        return Idle(look.not_loadable)
+    if view.not_loadable:
+        return Idle(view.not_loadable)
     if not collects_garbage(table):
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
     due = retention(table.table.metadata, rule)
     if not due.snapshots and not due.refs:
         return Idle(f"no snapshot of {len(table.snapshots):,} is past the retention")
-    others = _unknown_metadata(look)
+    others = _unknown_metadata(view)
     to_expire = _unnamed(due, others, _by_branches(table.table.metadata, rule))
     if not to_expire.snapshots and not to_expire.refs:
         return Idle(_kept(due, to_expire, others))
     kinds, size, to_delete = _files(table, to_expire)
-    _check_not_named(look, others, to_delete)
-    _check_not_shared(look, to_delete)
+    _check_not_named(view, others, to_delete)
+    _check_not_shared(view, to_delete)
     return Plan(
         _why(to_expire, wanted.keep_last)
         + (f"; {_kept(due, to_expire, others)}" if due != to_expire else ""),
@@ -88,28 +88,28 @@ def plan(look: PlanInput) -> Plan | Idle:
             "refs": to_expire.refs,
             "kinds": kinds,
             "files": tuple(to_delete),
-            "statistics_first": _would_lose_statistics(look, to_expire),
+            "statistics_first": _would_lose_statistics(view, to_expire),
         },
     )
 
 
-def _unknown_metadata(look: PlanInput) -> tuple[MetadataFile, ...]:
+def _unknown_metadata(view: PlanInput) -> tuple[MetadataFile, ...]:
     """Return the metadata files beside the table that are not of its past.
 
     Refuse if another catalog certainly has the table too: it may need snapshots that this one expires.
     """
-    table, store = look.table, look.survey.store
+    table, store = view.table, view.survey.store
     unknown = unknown_metadata(table, store, list_table(table.metadata_folder, store))
-    fork, _ = forked(table, unknown, look.now)
-    if fork is not None and not look.forced:
+    fork, _ = forked(table, unknown, view.now)
+    if fork is not None and not view.forced:
         raise fork
     return (*unknown.own, *unknown.foreign)
 
 
 def _unnamed(due: Retention, others: Sequence[MetadataFile], by_branches: set[int]) -> Retention:
-    """Leave out the snapshots that another metadata file names, which may be current in another catalog.
+    """Exclude the snapshots that another metadata file names, which may be current in another catalog.
 
-    Those that expire *by_branches* cannot be left out; whether their files are named is checked separately.
+    Those that expire *by_branches* cannot be excluded; whether their files are named is checked separately.
     """
     named = {snapshot for each in others for snapshot in each.snapshots} - by_branches
     return replace(due, snapshots=tuple(number for number in due.snapshots if number not in named))
@@ -118,12 +118,13 @@ def _unnamed(due: Retention, others: Sequence[MetadataFile], by_branches: set[in
 def _kept(due: Retention, to_expire: Retention, others: Sequence[MetadataFile]) -> str:
     kept = set(due.snapshots) - set(to_expire.snapshots)
     naming = next(each for each in others if kept.intersection(each.snapshots))
-    return f"{counted(len(kept), 'snapshot')} kept, named by {shown(naming.location)}, unknown to the catalog"
+    where = shown(naming.location)
+    return f"{counted(len(kept), 'snapshot')} kept, referenced by {where}, unknown to the catalog"
 
 
-def _check_not_named(look: PlanInput, others: Sequence[MetadataFile], to_delete: Sequence[str]) -> None:
+def _check_not_named(view: PlanInput, others: Sequence[MetadataFile], to_delete: Sequence[str]) -> None:
     """Refuse where another metadata file beside the table names a file that would be deleted."""
-    table = look.table
+    table = view.table
     candidates = LikelyFiles(to_delete if others else ())
     for each in others:
         damaged: list[RookeryError] = []
@@ -131,10 +132,10 @@ def _check_not_named(look: PlanInput, others: Sequence[MetadataFile], to_delete:
         if name is not None:
             raise UsageError(
                 f"{shown(name)} would be deleted with snapshots of {table.name}, and {shown(each.location)}, "
-                "which the catalog does not know, names it",
+                "which the catalog does not know, references it",
                 hint="delete that metadata file if no catalog has it",
             )
-        if damaged and not look.forced:
+        if damaged and not view.forced:
             raise UsageError(
                 f"{shown(each.location)}, which the catalog does not know, cannot be read in full: "
                 f"{damaged[0].message}",
@@ -142,9 +143,9 @@ def _check_not_named(look: PlanInput, others: Sequence[MetadataFile], to_delete:
             )
 
 
-def _check_not_shared(look: PlanInput, to_delete: Sequence[str]) -> None:
+def _check_not_shared(view: PlanInput, to_delete: Sequence[str]) -> None:
     """Refuse where another table of the catalog needs a file that would be deleted."""
-    table, neighbours = look.table, look.neighbours
+    table, neighbours = view.table, view.neighbours
     user = neighbours.shared(table, to_delete) if neighbours is not None else None
     if user is None:
         return
@@ -153,7 +154,7 @@ def _check_not_shared(look: PlanInput, to_delete: Sequence[str]) -> None:
             f"{shown(user.file)} would be deleted with snapshots of {table.name}, and {user.table} needs it",
             hint=f"set {GC_ENABLED}=false on both, or rewrite the data files of {user.table} first",
         )
-    if user.error is not None and not look.forced:
+    if user.error is not None and not view.forced:
         raise not_asked(user.error)
 
 
@@ -204,9 +205,9 @@ def _sum(sizes: pa.ChunkedArray) -> int:
     return int(np.asarray(sizes.to_numpy(), np.int64).sum())
 
 
-def _would_lose_statistics(look: PlanInput, to_expire: Retention) -> bool:
+def _would_lose_statistics(view: PlanInput, to_expire: Retention) -> bool:
     """Whether statistics expire with the old snapshots while the current one has none of its own."""
-    survey = look.survey
+    survey = view.survey
     if survey.snapshot is None:
         return False
     files = survey.table.statistics
@@ -218,26 +219,26 @@ def _would_lose_statistics(look: PlanInput, to_expire: Retention) -> bool:
     return bool((registered | described).intersection(to_expire.snapshots))
 
 
-def run(look: TableView, planned: Plan) -> Ran:
+def run(view: TableView, planned: Plan) -> Ran:
     """Register what would be lost, then expire."""
-    subject, notes = look.subject, tuple[str, ...]()
-    spark = subject.spark()
+    maintained, notes = view.maintained, tuple[str, ...]()
+    spark = maintained.spark()
     if planned.details["statistics_first"]:
-        analyze(subject.spark, look.table, look.survey.store, choice_of(look))
+        analyze(maintained.spark, view.table, view.survey.store, choice_of(view))
         notes = ("the statistics of the current snapshot were registered first",)
     # Snapshots are given by id, not by age: a commit by others meanwhile must not cause one to expire
     # whose files were not checked.
     snapshots, keep_last = planned.details["snapshots"], planned.details["keep_last"]
-    _check_still_due(look, planned)
-    if subject.neighbours is not None:
-        subject.neighbours.refresh(NEIGHBOURS_SECONDS)
-    _check_not_shared(look, planned.details["files"])
-    if look.not_rewritable:
-        answer = expire_by_action(spark, subject.name, snapshots, Moment(0), keep_last)
+    _check_still_due(view, planned)
+    if maintained.neighbours is not None:
+        maintained.neighbours.refresh(NEIGHBOURS_SECONDS)
+    _check_not_shared(view, planned.details["files"])
+    if view.not_rewritable:
+        answer = expire_by_action(spark, maintained.name, snapshots, Moment(0), keep_last)
     else:
         answer = call(
             spark,
-            subject.name,
+            maintained.name,
             "expire_snapshots",
             older_than=Moment(0),
             retain_last=keep_last,
@@ -248,11 +249,11 @@ def run(look: TableView, planned: Plan) -> Ran:
     return Ran(sum(kinds.values()), planned.bytes, notes, {"kinds": kinds})
 
 
-def _check_still_due(look: TableView, planned: Plan) -> None:
+def _check_still_due(view: TableView, planned: Plan) -> None:
     """Check that Iceberg would expire what is planned, and nothing else: others may have committed since."""
-    now_ms = int(look.subject.now() * 1000)  # Spark may have been started since the plan
-    rule = Rule(planned.details["older_than"], planned.details["keep_last"], now_ms)
-    table, _ = look.subject.open()
+    now_ms = int(view.maintained.now() * 1000)  # Spark may have been started since the plan
+    rule = RetentionRule(planned.details["older_than"], planned.details["keep_last"], now_ms)
+    table, _ = view.maintained.open()
     metadata, planned_ids = table.table.metadata, set(planned.details["snapshots"])
     if (
         planned_ids.difference(retention(metadata, rule).snapshots)
@@ -261,7 +262,7 @@ def _check_still_due(look: TableView, planned: Plan) -> None:
         raise ConflictError(f"{table.name} has changed since the snapshots to expire were chosen")
 
 
-def _by_branches(metadata: TableMetadata, rule: Rule) -> set[int]:
+def _by_branches(metadata: TableMetadata, rule: RetentionRule) -> set[int]:
     """The snapshots that expire by the ages that branches set for themselves, independent of arguments."""
     return set(retention(metadata, replace(rule, older_than_ms=0)).snapshots)
 
@@ -270,7 +271,7 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     """Check that the planned snapshots have expired, no others, and that no file is missing."""
     planned_ids = set(planned.details["snapshots"])
     then, now = before.table.snapshots.keys(), after.table.snapshots.keys()
-    rule = Rule(planned.details["older_than"], planned.details["keep_last"], after.now_ms)
+    rule = RetentionRule(planned.details["older_than"], planned.details["keep_last"], after.now_ms)
     left = planned_ids.intersection(retention(after.table.table.metadata, rule).snapshots)
     if left:  # one that others have meanwhile put a branch or a tag on stays, and is not among these
         raise VerificationError(

@@ -15,7 +15,7 @@ Listings: TypeAlias = Mapping[str, Listing | StorageError]
 
 
 def list_table(location: str, store: Store) -> Listing:
-    """List a folder for deletion: links, and what they lead to, are left out."""
+    """List a folder for deletion: links, and what they lead to, are skipped."""
     return Listing(location, list_folder(location, store.io_properties, links=False))
 
 

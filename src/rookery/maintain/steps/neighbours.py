@@ -109,7 +109,8 @@ class Neighbours:
             written = (*metadata.folders, default_location(other.location, other.table.properties))
             if any(map(listing.is_folder, written)):
                 hint = (
-                    "keep tables in folders of their own; --yes continues, and keeps the files that it names"
+                    "keep tables in folders of their own; --yes continues, and keeps the files that "
+                    "the other table references"
                 )
                 message = f"{other.name} has the same folder as {table.name}"
                 refusals.append(UsageError(message, hint=hint))
@@ -125,7 +126,7 @@ class Neighbours:
     def shared(self, table: IcebergTable, files: Sequence[str]) -> Shared | None:
         """Return another table that names one of these files, or of which this cannot be read.
 
-        If a table has a damaged manifest, the rest still counts. One that cannot be loaded is left out.
+        If a table has a damaged manifest, the rest still counts. One that cannot be loaded is skipped.
         """
         identities = Identities()
         folders = {key for name in {_folder(file) for file in files} for key in identities.of(name)}
@@ -177,7 +178,7 @@ def not_asked(error: RookeryError) -> UsageError:
     """Return why nothing may be deleted without --yes, where the files that a table needs cannot be read."""
     return UsageError(
         f"another table of the catalog cannot be read: {error.message}",
-        hint="repair it and run again; --yes deletes what no readable table names",
+        hint="repair it and run again; --yes deletes what no readable table references",
     )
 
 

@@ -30,29 +30,29 @@ def outside_folders(table: IcebergTable) -> list[str]:
     return outside
 
 
-def not_its_own(look: PlanInput, folder: str) -> str | None:
+def not_its_own(view: PlanInput, folder: str) -> str | None:
     """Return why a folder outside of a table's own may hold other tables' files; None if it holds none."""
-    table = look.table
+    table = view.table
     if Listing(folder, ()).contains(table.location):
         return f"the folder of {table.name} itself is there"
-    why = _other_writer(look, folder)
+    why = _other_writer(view, folder)
     if why is not None or _bears_uuid(folder, table.uuid):
         return why
-    if look.policy.orphans.outside:
+    if view.policy.orphans.outside:
         return None
     return f"a table of another catalog may write there too; if none does, set {SETTING}"
 
 
-def _other_writer(look: PlanInput, folder: str) -> str | None:
+def _other_writer(view: PlanInput, folder: str) -> str | None:
     """Return which other table of the catalog writes to a folder, or to one above it."""
-    if look.neighbours is None:
+    if view.neighbours is None:
         return "the catalog's other tables are not known"
     try:
-        tables, failure = look.neighbours.tables(), look.neighbours.failure
+        tables, failure = view.neighbours.tables(), view.neighbours.failure
     except RookeryError as error:
         tables, failure = (), error
     for other in tables:
-        if other.name == look.table.name:
+        if other.name == view.table.name:
             continue
         beside = default_location(other.location, other.properties)
         for written in (*metadata_of(other).folders, beside):

@@ -49,7 +49,7 @@ def claims(table: IcebergTable, store: Store, listing: Listing, now: float) -> C
     if shared is not None:
         refusal = UsageError(
             f"another table has metadata here: {shown(shared.location)}",
-            hint="keep tables in folders of their own; --yes continues, and keeps what that file names",
+            hint="keep tables in folders of their own; --yes continues, and keeps what that file references",
         )
     elif fork is not None:
         refusal = fork
@@ -137,7 +137,7 @@ def forked(table: IcebergTable, unknown: UnknownMetadata, now: float) -> tuple[U
             refusal = UsageError(
                 f"a metadata file of the table that its catalog does not know: {shown(each.location)}",
                 hint="is it registered in another catalog too, or was this one restored from a backup? If "
-                "neither, delete that file; --yes continues, and keeps what it names",
+                "neither, delete that file; --yes continues, and keeps what it references",
             )
             return refusal, None
     return None, min((each.updated_ms for each in recent), default=None)

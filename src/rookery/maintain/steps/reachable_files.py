@@ -102,7 +102,7 @@ def named_in(metadata: MetadataFile, io: FileIO, damaged: list[RookeryError] | N
     """Yield all that a metadata file names, itself too.
 
     It may be of a table that was dropped, or older than the snapshots that have expired since: missing files
-    name nothing any more. What cannot be read is an error, or is added to *damaged* and left out.
+    name nothing any more. What cannot be read is an error, or is added to *damaged* and skipped.
     """
     yield from (
         metadata.location,

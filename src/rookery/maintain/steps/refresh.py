@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from rookery.collect.analyze import analyze
 from rookery.collect.choose import Choice, selects
 from rookery.collect.column_sets import column_set_fields
-from rookery.collect.declare import declare
 from rookery.collect.declared_statistics import distributions
 from rookery.collect.readable import unreadable
-from rookery.collect.statistics import is_registered
 from rookery.indexes import kind_for
+from rookery.indexes.declare import declare
 from rookery.maintain.facts.engine_visibility import engine_visibility
 from rookery.maintain.facts.reasons import reasons
 from rookery.maintain.policies.policy import WantedIndex
@@ -24,27 +23,28 @@ from rookery.maintain.survey import Survey
 from rookery.model import UsageError, column_named
 from rookery.model.report import counted
 from rookery.model.type_names import SKETCHED, base_type
+from rookery.sidecar.statistics_file import is_registered
 from rookery.tables.java_errors import ConflictError
 
 NAME = "refresh statistics"
 REWRITES = (COMPACT, DELETES, MANIFESTS)
 
 
-def choice_of(look: PlanInput) -> Choice:
+def choice_of(view: PlanInput) -> Choice:
     """The columns that the policy selects; all, if its queries name none of the table's."""
-    wanted, table = look.policy.statistics, look.survey.table
+    wanted, table = view.policy.statistics, view.survey.table
     if not wanted.queries:
         return Choice(wanted.columns)
     return Choice(queried_columns(wanted.queries, table.name, table.fields()))
 
 
-def plan(look: PlanInput) -> Plan | Idle:
+def plan(view: PlanInput) -> Plan | Idle:
     """Plan whether to refresh statistics, why, and how much to read."""
-    survey = look.survey
+    survey = view.survey
     if survey.snapshot is None or not survey.files.num_rows:
         return Idle("the table has no rows")
-    missing = tuple(missing_indexes(look))
-    why = list(_why(look, missing))
+    missing = tuple(missing_indexes(view))
+    why = list(_why(view, missing))
     if not why:
         return Idle("statistics and indexes are within the policy")
     fresh = _unread(survey)
@@ -56,25 +56,25 @@ def plan(look: PlanInput) -> Plan | Idle:
     )
 
 
-def _why(look: PlanInput, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
-    survey = look.survey
-    yield from reasons(look.age, engine_visibility(survey, look.comparison.line), look.policy)
-    rewritten = [step for step in REWRITES if step in look.done]
-    if rewritten and look.policy.statistics.after_compaction:
+def _why(view: PlanInput, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
+    survey = view.survey
+    yield from reasons(view.age, engine_visibility(survey, view.comparison.line), view.policy)
+    rewritten = [step for step in REWRITES if step in view.done]
+    if rewritten and view.policy.statistics.after_compaction:
         yield "files were rewritten by this run"
     if missing:
         yield f"{counted(len(missing), 'index', 'indexes')} missing"
-    elif _indexes_behind(survey, look.policy.statistics.health):
+    elif _indexes_behind(survey, view.policy.statistics.health):
         yield "indexes do not cover all files"
-    if survey.state is not None and (lacking := _columns_lacking(look)):
+    if survey.state is not None and (lacking := _columns_lacking(view)):
         yield f"{counted(lacking, 'column')} not collected yet"
     if lacking := _statistics_lacking(survey):
         yield f"{counted(lacking, 'declared statistic')} not collected yet"
 
 
-def _columns_lacking(look: PlanInput) -> int:
+def _columns_lacking(view: PlanInput) -> int:
     """How many of the columns that the policy names are not collected."""
-    survey, names = look.survey, choice_of(look).columns
+    survey, names = view.survey, choice_of(view).columns
     assert survey.state is not None
     known = survey.state.header.types
     columns = [each for each in survey.table.fields() if any(selects(name, each) for name in names)]
@@ -98,13 +98,13 @@ def _statistics_lacking(survey: Survey) -> int:
     return len(lacking) + sum(each.id not in header.types for each in sets)
 
 
-def missing_indexes(look: PlanInput) -> Iterator[WantedIndex]:
+def missing_indexes(view: PlanInput) -> Iterator[WantedIndex]:
     """Yield the indexes of the policy that are not declared."""
-    if not look.policy.indexes:
+    if not view.policy.indexes:
         return
-    fields = look.survey.table.fields()
-    there = {(index.kind, index.field_id) for index in look.survey.declared.indexes}
-    for wanted in look.policy.indexes:
+    fields = view.survey.table.fields()
+    there = {(index.kind, index.field_id) for index in view.survey.declared.indexes}
+    for wanted in view.policy.indexes:
         if (wanted.kind, column_named(fields, wanted.column).id) not in there:
             yield wanted
 
@@ -131,21 +131,21 @@ def _unread(survey: Survey) -> tuple[int, int]:
     return survey.fileset.fresh, int(survey.numbers("size")[known:].sum())
 
 
-def run(look: TableView, planned: Plan) -> Ran:
+def run(view: TableView, planned: Plan) -> Ran:
     """Declare what is missing, then collect."""
-    table, store = look.survey.table, look.survey.store
+    table, store = view.survey.table, view.survey.store
     notes = []
     for kind, column in planned.details["indexes"]:
         try:
             declare(table, store, kind, column)
         except UsageError as error:  # for example too many values for its kind: the rest is still useful
             notes.append(f"no {kind} index on {column}: {error}")
-    outcome = analyze(look.subject.spark, table, store, choice_of(look))
+    outcome = analyze(view.maintained.spark, table, store, choice_of(view))
     return Ran(outcome.files_to_read, outcome.bytes_to_read, tuple(notes))
 
 
 def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tuple[str, ...]:
-    """Check that the statistics of the analysed snapshot are registered, with Rookery's numbers."""
+    """Check that the statistics of the analyzed snapshot are registered, with Rookery's numbers."""
     table = after.survey.table
     snapshot = table.snapshots.get(planned.details["snapshot"])
     if snapshot is None:

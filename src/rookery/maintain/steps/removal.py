@@ -49,12 +49,12 @@ class Trash:
         return f"{self.folder}/{time.strftime(_STAMP, time.gmtime(now))}-{uuid.uuid4().hex[:8]}"
 
 
-def trash_of(look: PlanInput) -> Trash | None:
+def trash_of(view: PlanInput) -> Trash | None:
     """Return a table's trash, if its policy wants one; it must be outside of the folders of all tables."""
-    table, wanted = look.table, look.policy.orphans
+    table, wanted = view.table, view.policy.orphans
     if wanted.trash is None:
         return None
-    others = look.neighbours.tables() if look.neighbours is not None else ()
+    others = view.neighbours.tables() if view.neighbours is not None else ()
     folder = f"{wanted.trash}/{table.uuid}"
     for each in (table, *others):
         written = folders_written(each.location, each.properties)
@@ -66,11 +66,11 @@ def trash_of(look: PlanInput) -> Trash | None:
     return Trash(folder, wanted.trash_keep.total_seconds())
 
 
-def remove(look: PlanInput, files: Iterable[Listed]) -> None:
+def remove(view: PlanInput, files: Iterable[Listed]) -> None:
     """Delete files, or move them to the trash under their paths in the table's folder, or outside of it."""
-    table, store = look.table, look.survey.store
-    trash = trash_of(look)
-    run = trash.new_run(look.now) if trash is not None else None
+    table, store = view.table, view.survey.store
+    trash = trash_of(view)
+    run = trash.new_run(view.now) if trash is not None else None
     for file in files:
         if run is None:
             delete_file(file.location, store.io_properties)

@@ -15,9 +15,9 @@ from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableV
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import PUFFIN, Survey
 from rookery.model.report import counted
-from rookery.spark.dangling import remove_deletes
 from rookery.spark.procedures import call
 from rookery.tables.files import POSITION_DELETES
+from rookery.tables.iceberg.dangling_deletes import remove_deletes
 from rookery.tables.iceberg.table_properties import number_of
 
 NAME = "rewrite deletes"
@@ -41,13 +41,13 @@ def scattered(survey: Survey, deletes: pa.Table, min_files: int) -> NDArray[np.i
     return sizes[taken]
 
 
-def plan(look: PlanInput) -> Plan | Idle:
+def plan(view: PlanInput) -> Plan | Idle:
     """Plan which deletes to remove, and which to rewrite."""
-    survey, wanted = look.survey, look.policy.deletes
+    survey, wanted = view.survey, view.policy.deletes
     if not survey.deletes.num_rows:
         return Idle("there are no deletes")
-    if look.not_rewritable:
-        return Idle(look.not_rewritable)
+    if view.not_rewritable:
+        return Idle(view.not_rewritable)
     loose = survey.dangling if wanted.dangling else survey.deletes.slice(0, 0)
     keys = _keys(loose)
     gone = set(keys)
@@ -73,15 +73,15 @@ def _size(deletes: pa.Table) -> int:
     return int(pc.sum(own).as_py() or 0)
 
 
-def run(look: TableView, planned: Plan) -> Ran:
+def run(view: TableView, planned: Plan) -> Ran:
     """Remove what applies to nothing, then rewrite what is small."""
-    spark, name = look.subject.spark(), look.subject.name
+    spark, name = view.maintained.spark(), view.maintained.name
     removed = rewritten = size = 0
     if planned.details["dangling"]:
-        assert look.survey.snapshot is not None
-        removed = remove_deletes(spark, name, look.survey.snapshot.id, planned.details["dangling"])
+        assert view.survey.snapshot is not None
+        removed = remove_deletes(spark, name, view.survey.snapshot.id, planned.details["dangling"])
     if planned.details["small"]:
-        options = dict(sizes_of(look.survey, look.policy.deletes.min_files).options())
+        options = dict(sizes_of(view.survey, view.policy.deletes.min_files).options())
         answer = call(spark, name, "rewrite_position_delete_files", options=options)[0]
         rewritten, size = int(answer["rewritten_delete_files_count"]), int(answer["rewritten_bytes_count"])
     return Ran(removed + rewritten, size or planned.bytes, (), {"removed": removed, "rewritten": rewritten})

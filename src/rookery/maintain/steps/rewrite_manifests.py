@@ -17,14 +17,14 @@ from rookery.tables import FileList
 NAME = "rewrite manifests"
 
 
-def plan(look: PlanInput) -> Plan | Idle:
+def plan(view: PlanInput) -> Plan | Idle:
     """Plan which manifests to rewrite; Iceberg takes all of a partition spec together."""
-    if look.not_rewritable:
-        return Idle(look.not_rewritable)
-    most = look.policy.manifests.most_small
-    target = look.survey.table.target_list_size
+    if view.not_rewritable:
+        return Idle(view.not_rewritable)
+    most = view.policy.manifests.most_small
+    target = view.survey.table.target_list_size
     by_spec: defaultdict[int, list[FileList]] = defaultdict(list)
-    for manifest in look.survey.file_lists:
+    for manifest in view.survey.file_lists:
         by_spec[manifest.spec_id].append(manifest)
     small = {spec: sum(each.size < target / 2 for each in manifests) for spec, manifests in by_spec.items()}
     specs = [spec for spec in sorted(by_spec) if small[spec] > most and _taken(by_spec[spec], target)]
@@ -50,11 +50,11 @@ def _taken(manifests: Sequence[FileList], target: int) -> list[FileList]:
     return chosen
 
 
-def run(look: TableView, planned: Plan) -> Ran:
+def run(view: TableView, planned: Plan) -> Ran:
     """Rewrite the manifests, one partition spec after the other."""
     answers: list[Mapping[str, int]] = []
     for spec in planned.details["specs"]:
-        answers += call(look.subject.spark(), look.subject.name, "rewrite_manifests", spec_id=spec)
+        answers += call(view.maintained.spark(), view.maintained.name, "rewrite_manifests", spec_id=spec)
     return Ran(sum(int(answer["rewritten_manifests_count"]) for answer in answers), planned.bytes)
 
 

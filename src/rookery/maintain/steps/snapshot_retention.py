@@ -25,7 +25,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RetentionRule:
     """A retention: what is younger stays, and of each branch so many snapshots of any age."""
 
     older_than_ms: int
@@ -33,12 +33,12 @@ class Rule:
     now_ms: int  # by which the refs' own ages are counted
 
 
-def rule_of(wanted: Snapshots, now_ms: int) -> Rule | None:
+def rule_of(wanted: Snapshots, now_ms: int) -> RetentionRule | None:
     """Return the retention that a policy sets; None if all snapshots are kept."""
     if wanted.keep_for is None:
         return None
     older_than = now_ms - int(wanted.keep_for.total_seconds() * 1000)
-    return Rule(older_than, max(wanted.keep_last, 1), now_ms)
+    return RetentionRule(older_than, max(wanted.keep_last, 1), now_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Retention:
     refs: tuple[str, ...]
 
 
-def retention(metadata: TableMetadata, rule: Rule) -> Retention:
+def retention(metadata: TableMetadata, rule: RetentionRule) -> Retention:
     """Return which snapshots and refs of a table expire."""
     links = {
         each.snapshot_id: Link(each.parent_snapshot_id, each.timestamp_ms) for each in metadata.snapshots
@@ -59,7 +59,10 @@ def retention(metadata: TableMetadata, rule: Rule) -> Retention:
 
 
 def expired(
-    links: Mapping[int, Link], refs: Mapping[str, SnapshotRef], rule: Rule, max_ref_age_ms: int = _FOR_EVER
+    links: Mapping[int, Link],
+    refs: Mapping[str, SnapshotRef],
+    rule: RetentionRule,
+    max_ref_age_ms: int = _FOR_EVER,
 ) -> Retention:
     """Return which of these snapshots and refs expire."""
     kept_refs = {
@@ -80,14 +83,14 @@ def expired(
     return Retention(tuple(gone), tuple(sorted(refs.keys() - kept_refs.keys())))
 
 
-def _young(ref: SnapshotRef, links: Mapping[int, Link], rule: Rule, max_ref_age_ms: int) -> bool:
+def _young(ref: SnapshotRef, links: Mapping[int, Link], rule: RetentionRule, max_ref_age_ms: int) -> bool:
     """Whether a ref is kept; one whose snapshot is missing is not."""
     link = links.get(ref.snapshot_id)
     most = ref.max_ref_age_ms if ref.max_ref_age_ms is not None else max_ref_age_ms
     return link is not None and rule.now_ms - link.timestamp_ms <= most
 
 
-def _of_branch(ref: SnapshotRef, links: Mapping[int, Link], rule: Rule) -> set[int]:
+def _of_branch(ref: SnapshotRef, links: Mapping[int, Link], rule: RetentionRule) -> set[int]:
     """The snapshots that a branch keeps, by its own settings or by the rule, up to the first that expires."""
     age = ref.max_snapshot_age_ms
     oldest = rule.now_ms - age if age is not None else rule.older_than_ms

@@ -14,7 +14,7 @@ from rookery.maintain.survey import Survey
 from rookery.model import Field, column_named
 
 
-def disorder(survey: Survey, wanted: Compaction) -> float | None:
+def sort_depth(survey: Survey, wanted: Compaction) -> float | None:
     """Return how deep files overlap in the order of a policy; None if bounds are missing."""
     field = _leading(survey, wanted)
     return None if field is None else depth(survey, field)

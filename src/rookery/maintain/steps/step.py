@@ -1,4 +1,4 @@
-"""What the steps of the pipeline share: their subject, plans and results."""
+"""What the steps of the pipeline share: the table to maintain, plans and results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class MaintainedTable:
     """A table to be maintained; `load` returns its current version, `spark` starts a session."""
 
     name: TableName
@@ -66,7 +66,7 @@ class Subject:
             forced=self.forced,
             neighbours=self.neighbours,
             listings=listings,
-            subject=self,
+            maintained=self,
         )
 
 
@@ -160,11 +160,11 @@ class PlanInput:
 class TableView(PlanInput):
     """A table at the start of a step, with what the step needs to run."""
 
-    subject: Subject
+    maintained: MaintainedTable
 
     def row_session(self) -> SparkSession:
         """The session in which rows of the table are read and rewritten."""
-        return row_session(self.subject.spark(), frozenset(self.survey.table.column_types.values()))
+        return row_session(self.maintained.spark(), frozenset(self.survey.table.column_types.values()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,12 +79,12 @@ def same_rows(before: TableView, after: TableView) -> tuple[str, ...]:
     for first, last in stretches:
         assert spark is not None
         columns = _lasting(after.table, first, last) if before.policy.verify is Verify.ROWS else ()
-        counts = [rows_at(spark, before.subject.name, each, columns) for each in (first, last)]
+        counts = [rows_at(spark, before.maintained.name, each, columns) for each in (first, last)]
         if counts[0] != counts[1]:
             raise VerificationError(
                 f"the rewrite up to snapshot {last} has changed the rows: {_format_rows(counts[0])} before, "
                 f"{_format_rows(counts[1])} after",
-                hint=roll_back(before.subject.name, first),
+                hint=roll_back(before.maintained.name, first),
             )
     return ("others have committed at the same time",) if others_came(before, after) else ()
 
@@ -137,7 +137,7 @@ def nothing_missing(after: TableView, folder: str | None = None) -> Listing:
     """Check that all files that a table names and that belong in a folder, its own or *folder*, are there."""
     table, store = after.table, after.survey.store
     listing = list_table(table.location if folder is None else folder, store)
-    lost = still_absent(after.subject, store, listing, listing.account(after.named.required).absent)
+    lost = still_absent(after.maintained, store, listing, listing.account(after.named.required).absent)
     if lost:
         raise VerificationError(
             f"{counted(len(lost), 'file')} of {table.name} missing, {shown(min(lost))} among them",

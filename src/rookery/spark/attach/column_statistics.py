@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from rookery.estimate.groups import estimate_groups
 from rookery.estimate.regions import Cut, Key, Region, region_of
-from rookery.estimate.rows import Selection
+from rookery.estimate.selection import Selection
 from rookery.model import And, Field, Or, Predicate, all_of, leaves_of
 from rookery.model.type_names import base_type, scale_of
 from rookery.spark.attach.histograms import histogram

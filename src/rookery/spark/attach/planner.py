@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rookery.estimate.deleted import deleted_rows
 from rookery.estimate.known import KnownTable
-from rookery.estimate.rows import Selection, select
+from rookery.estimate.selection import Selection, select
 from rookery.io.redaction import redact
 from rookery.model import ALWAYS, And, Field, Predicate, Snapshot, TableName, all_of, opaque_parts
 from rookery.model.cache import Cache, nbytes_of
@@ -210,7 +210,7 @@ def _understood(predicate: Predicate) -> Predicate:
 
 
 def _skipped(files: FileSet, keep: NDArray[np.bool_]) -> dict[str, Any]:
-    """Name the files that are left out: those all of whose entries are, should one be listed twice."""
+    """Name the files that are skipped: those all of whose entries are, should one be listed twice."""
     if keep.all():
         return {}
     paths = files.files["path"]
@@ -244,7 +244,7 @@ def _digest(value: object) -> str:
 
 
 def _stages(pruning: Pruning) -> str:
-    """Name the stages that left out files, and how many."""
+    """Name the stages that skipped files, and how many."""
     return ", ".join(
         f"{stage.name} {stage.files_in - stage.files_out:,}"
         for stage in pruning.stages

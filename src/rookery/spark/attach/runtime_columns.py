@@ -45,7 +45,7 @@ def _is_clustered(files: FileSet, snapshot: Snapshot, field: Field) -> bool:
 
 
 def _overlap(bounds: Bounds) -> float:
-    """The share of files that a file overlaps on average, itself left out; 1 if bounds are missing."""
+    """The share of files that a file overlaps on average, itself not counted; 1 if bounds are missing."""
     if bounds.lower.null_count or bounds.upper.null_count or len(bounds) < 2:
         return 1.0
     ranks = pc.rank(pa.concat_arrays([bounds.lower, bounds.upper]), tiebreaker="min").to_numpy()

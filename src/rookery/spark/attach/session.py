@@ -1,4 +1,4 @@
-"""`attach`: a running Spark session whose queries are planned with what Rookery knows."""
+"""`attach`: a running Spark session whose queries are planned with statistics and indexes."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def attach(
     cbo: bool = False,
     least_bytes: int = LEAST_BYTES,
 ) -> Attachment:
-    """Plan every query of a session with what Rookery knows of its Iceberg tables.
+    """Plan every query of a session with the statistics and indexes of its Iceberg tables.
 
-    *statistics* gives the optimizer the statistics of the columns, *pruning* leaves out files that cannot
+    *statistics* gives the optimizer the statistics of the columns, *pruning* skips files that cannot
     match, *runtime* does so by the keys of joins too, and *cbo* turns on Spark's cost-based optimizer and
     join reordering until the session is detached. Scans of fewer bytes than *least_bytes* are not pruned at
     run time.

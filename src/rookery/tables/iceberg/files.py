@@ -13,11 +13,11 @@ from pyiceberg.io import FileIO
 from rookery.io import shown
 from rookery.model import FormatError, Place
 from rookery.tables.files import FILE_SCHEMA
-from rookery.tables.iceberg.avro import open_container
-from rookery.tables.iceberg.avro_columns import Columns
-from rookery.tables.iceberg.avro_program import Program
-from rookery.tables.iceberg.avro_shape import Chars, Fields, Items, Number, Raw, pairs
-from rookery.tables.iceberg.avro_source import read_whole, readable
+from rookery.tables.iceberg.avro.columns import Columns
+from rookery.tables.iceberg.avro.container import open_container
+from rookery.tables.iceberg.avro.program import Program
+from rookery.tables.iceberg.avro.shape import Chars, Fields, Items, Number, Raw, pairs
+from rookery.tables.iceberg.file_bytes import read_whole, readable
 from rookery.tables.iceberg.manifest_list import Manifest
 
 _MAPS = ("column_sizes", "value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")

@@ -12,10 +12,10 @@ from pyiceberg.io import FileIO
 from rookery.io import shown
 from rookery.model import FormatError
 from rookery.tables.files import FieldSummary
-from rookery.tables.iceberg.avro import open_container
-from rookery.tables.iceberg.avro_columns import Columns
-from rookery.tables.iceberg.avro_shape import Chars, Fields, Items, Number
-from rookery.tables.iceberg.avro_source import read_whole, readable
+from rookery.tables.iceberg.avro.columns import Columns
+from rookery.tables.iceberg.avro.container import open_container
+from rookery.tables.iceberg.avro.shape import Chars, Fields, Items, Number
+from rookery.tables.iceberg.file_bytes import read_whole, readable
 
 
 @dataclass(frozen=True, slots=True)

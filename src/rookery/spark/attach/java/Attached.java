@@ -48,7 +48,7 @@ class Attached {
     }
   }
 
-  /** The files that an answer leaves out: listed, or by their numbers. */
+  /** The files that an answer skips: listed, or by their numbers. */
   Skipped skipped(Map answer, Map request, Budget budget) throws Exception {
     if (!answer.containsKey("numbering")) {
       return new Skipped(new HashSet(list(answer, "skipped")), Collections.EMPTY_MAP, new byte[0]);
@@ -170,7 +170,7 @@ class Budget {
   }
 }
 
-/** Paths that are left out; of those with numbers, the ones whose bits are set. */
+/** Paths that are skipped; of those with numbers, the ones whose bits are set. */
 class Skipped {
   final Set listed;
   final Map numbers;

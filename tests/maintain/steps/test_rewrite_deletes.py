@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -14,32 +15,29 @@ from rookery.maintain.policies.policy import Deletes, Manifests, Policy, Verify
 from rookery.maintain.steps import rewrite_deletes, rewrite_manifests
 from rookery.maintain.steps.step import Idle, Outcome, Plan, StepReport
 from rookery.model import RookeryError
-from rookery.spark.dangling import remove_deletes
+from rookery.tables.iceberg.dangling_deletes import remove_deletes
 from rookery.tables.java_errors import ConflictError
-from tests.lakehouse import NewTable
-from tests.maintain.tending import BRISK, delete_equal, look_of, rows_hash, subject_of
+from tests.lakehouse import NewTable, append_ids
+from tests.maintain.tending import BRISK, delete_equal, maintained_of, rows_hash, view_of
 
 COLUMNS = "id bigint, kind int"
 POLICY = replace(BRISK, verify=Verify.ROWS)
 
 
-def append(spark: SparkSession, table: str, start: int, rows: int) -> None:
-    spark.range(start, start + rows, 1, 1).selectExpr("id", "cast(id % 3 AS int) AS kind").writeTo(
-        table
-    ).append()
+append = partial(append_ids, columns=("cast(id % 3 AS int) AS kind",))
 
 
 def tended(spark: SparkSession, lake: Lake, table: str, step: str, policy: Policy = POLICY) -> StepReport:
     """Take one step; the rows must be the same, the files those that were planned."""
     module = rewrite_deletes if step == rewrite_deletes.NAME else rewrite_manifests
-    planned = module.plan(look_of(lake, table, policy))
+    planned = module.plan(view_of(lake, table, policy))
     assert isinstance(planned, Plan), planned
     before = rows_hash(spark, table)
-    done = maintain_table(subject_of(lake, table, spark, policy), only=[step]).steps[0]
+    done = maintain_table(maintained_of(lake, table, spark, policy), only=[step]).steps[0]
     assert done.outcome is Outcome.DONE, done.error
     assert rows_hash(spark, table) == before
     assert done.files == planned.files
-    assert isinstance(module.plan(look_of(lake, table, policy)), Idle)
+    assert isinstance(module.plan(view_of(lake, table, policy)), Idle)
     return done
 
 
@@ -63,10 +61,10 @@ def test_few_are_left_alone(spark: SparkSession, lake: Lake, new_table: NewTable
     table = new_table(COLUMNS)
     append(spark, table, 0, 90)
     spark.sql(f"DELETE FROM {table} WHERE id = 1")
-    assert isinstance(rewrite_deletes.plan(look_of(lake, table)), Idle)
+    assert isinstance(rewrite_deletes.plan(view_of(lake, table)), Idle)
     none = new_table(COLUMNS)
     append(spark, none, 0, 1)
-    assert isinstance(rewrite_deletes.plan(look_of(lake, none)), Idle)
+    assert isinstance(rewrite_deletes.plan(view_of(lake, none)), Idle)
 
 
 @pytest.mark.parametrize("partitioned", ["", "kind"], ids=["whole", "parts"])
@@ -81,7 +79,7 @@ def test_deletes_of_files_that_are_gone_are_removed(
         f"CALL lake.system.rewrite_data_files(table => '{table}', where => 'id < 10', "
         "options => map('rewrite-all', 'true'))"
     )  # leaves the deletes of what it rewrote behind
-    attached = look_of(lake, table).survey
+    attached = view_of(lake, table).survey
     loose = attached.dangling.num_rows
     assert loose > 0
     left = deletes(spark, table) - loose
@@ -97,9 +95,9 @@ def test_they_stay_where_the_policy_says_so(spark: SparkSession, lake: Lake, new
     spark.sql(
         f"CALL lake.system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
     )
-    assert isinstance(rewrite_deletes.plan(look_of(lake, table)), Plan)
+    assert isinstance(rewrite_deletes.plan(view_of(lake, table)), Plan)
     policy = replace(BRISK, deletes=Deletes(dangling=False))
-    assert isinstance(rewrite_deletes.plan(look_of(lake, table, policy)), Idle)
+    assert isinstance(rewrite_deletes.plan(view_of(lake, table, policy)), Idle)
 
 
 def test_a_delete_for_the_whole_table_stays_though_its_spec_has_no_data(
@@ -125,7 +123,7 @@ def test_deletion_vectors(spark: SparkSession, lake: Lake, new_table: NewTable) 
     table = new_table(COLUMNS, partitioned="kind", format_version=3)
     append(spark, table, 0, 9)
     spark.sql(f"DELETE FROM {table} WHERE id IN (0, 1)")
-    assert isinstance(rewrite_deletes.plan(look_of(lake, table)), Idle)  # two vectors, which apply
+    assert isinstance(rewrite_deletes.plan(view_of(lake, table)), Idle)  # two vectors, which apply
     assert deletes(spark, table) == 2
 
 
@@ -150,7 +148,7 @@ def test_many_small_manifests_become_few(spark: SparkSession, lake: Lake, new_ta
         append(spark, table, 100 + number * 9, 9)
     spark.sql(f"DELETE FROM {table} WHERE id = 1")
     policy = replace(POLICY, manifests=Manifests(most_small=2))
-    assert isinstance(rewrite_manifests.plan(look_of(lake, table)), Idle)
+    assert isinstance(rewrite_manifests.plan(view_of(lake, table)), Idle)
     done = tended(spark, lake, table, rewrite_manifests.NAME, policy)
     assert done.files == 7  # those of data, of both specs; of deletes there is but one
     assert (done.before["manifests"], done.after["manifests"]) == (8, 3)

@@ -1,4 +1,4 @@
-"""The interpreter of Avro programs: one source for plain Python and, by way of `avro_kernel`, for numba.
+"""The interpreter of Avro programs: one source for plain Python and, by way of `kernel`, for numba.
 
 Plain Python serves small files, which are read before numba would have been imported. An instruction is four
 numbers: the operation and its operands. All columns share three arenas (words, their validity, characters); a

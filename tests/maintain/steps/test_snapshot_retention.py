@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
-from rookery.maintain.steps.snapshot_retention import Rule, retention
+from rookery.maintain.steps.snapshot_retention import RetentionRule, retention
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,7 +102,7 @@ def parsed(document: dict[str, Any]) -> TableMetadata:
     return TableMetadataUtil.parse_raw(json.dumps(document))
 
 
-def by_java(spark: SparkSession, path: Path, rule: Rule) -> set[int]:
+def by_java(spark: SparkSession, path: Path, rule: RetentionRule) -> set[int]:
     jvm: Any = spark._jvm
     iceberg = jvm.org.apache.iceberg
     io = iceberg.hadoop.HadoopFileIO(spark._jsparkSession.sessionState().newHadoopConf())
@@ -120,7 +120,7 @@ def test_the_same_snapshots_go_as_iceberg_lets_go(spark: SparkSession, tmp_path:
         document = metadata(rng, now_ms)
         path = tmp_path / f"{number}.metadata.json"
         path.write_text(json.dumps(document))
-        rule = Rule(now_ms - rng.randrange(-10, 420) * HOUR - HOUR // 2, rng.randrange(1, 6), now_ms)
+        rule = RetentionRule(now_ms - rng.randrange(-10, 420) * HOUR - HOUR // 2, rng.randrange(1, 6), now_ms)
 
         found = retention(parsed(document), rule)
 
@@ -145,9 +145,9 @@ def test_a_rule_keeps_the_last_ones_and_the_young_ones() -> None:
     ]
     refs = {"main": {"snapshot-id": 10, "type": "branch"}, "kept": {"snapshot-id": 2, "type": "tag"}}
     table = parsed(_document(snapshots, refs, 10, {}, now))
-    assert retention(table, Rule(8 * HOUR, 1, now)).snapshots == (1, 3, 4, 5, 6, 7)
-    assert retention(table, Rule(now, 4, now)).snapshots == (1, 3, 4, 5, 6)
-    assert retention(table, Rule(0, 1, now)).snapshots == ()
+    assert retention(table, RetentionRule(8 * HOUR, 1, now)).snapshots == (1, 3, 4, 5, 6, 7)
+    assert retention(table, RetentionRule(now, 4, now)).snapshots == (1, 3, 4, 5, 6)
+    assert retention(table, RetentionRule(0, 1, now)).snapshots == ()
 
 
 def test_a_ref_past_its_age_goes_with_what_it_alone_kept() -> None:
@@ -160,5 +160,5 @@ def test_a_ref_past_its_age_goes_with_what_it_alone_kept() -> None:
         "old": {"snapshot-id": 1, "type": "tag", "max-ref-age-ms": HOUR},
     }
     table = parsed(_document([only], refs, 1, {}, now))
-    found = retention(table, Rule(now, 1, now))
+    found = retention(table, RetentionRule(now, 1, now))
     assert (found.snapshots, found.refs) == ((), ("old",))

@@ -94,7 +94,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class ChunkStatistics:
     """Statistics of a chunk from its writer; None if not stated, or not trusted."""
 
     null_count: int | None = None
@@ -117,7 +117,7 @@ class Chunk:
     other_pages: bool  # some data page has an encoding that is not read here
     uncompressed_size: int | None = None
     encodings: tuple[int, ...] = ()
-    statistics: Statistics = Statistics()
+    statistics: ChunkStatistics = ChunkStatistics()
     offset_index_offset: int | None = None
     offset_index_length: int | None = None
     column_index_offset: int | None = None

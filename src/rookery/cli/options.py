@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 PolicyFile = Annotated[
     str | None,
     typer.Option(
-        "--policy", metavar="FILE", help="The policy file; else $ROOKERY_POLICY, or rookery.yaml here."
+        "--policy",
+        metavar="FILE",
+        help="The policy file; by default $ROOKERY_POLICY, or rookery.yaml in the working directory.",
     ),
 ]
 
@@ -47,7 +49,7 @@ class Output(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Options:
     """The shared options, given before or after the command."""
 
     catalog: str | None = None
@@ -89,8 +91,8 @@ def seconds_of(catalog_timeout: str) -> float:
     return seconds
 
 
-def settings_of(context: typer.Context) -> Settings:
-    """Return the settings that the root command has put into the context."""
-    settings = context.find_object(Settings)
-    assert settings is not None
-    return settings
+def options_of(context: typer.Context) -> Options:
+    """Return the options that the root command has put into the context."""
+    options = context.find_object(Options)
+    assert options is not None
+    return options

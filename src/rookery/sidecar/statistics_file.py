@@ -110,7 +110,7 @@ def is_kept(table: Table, own: Collection[int], is_earlier: bool, blob: BlobMeta
     Blobs of other types than theta are carried unchanged: their snapshot id states what they describe. Those
     of an earlier snapshot are not, if their columns were dropped or they are valid only there. Theta blobs
     stay with their snapshot, as Spark plans with all that the file has, of any snapshot; and they
-    are left out if their columns were dropped or Rookery has the numbers.
+    are not copied if their columns were dropped or Rookery has the numbers.
     """
     is_present = set(blob.fields) <= table.schema().by_id.keys()
     if blob.type == THETA_V1:

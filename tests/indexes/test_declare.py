@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.collect.declare import declare, declared_on, indexed_names, newest_state, undeclare
+from rookery.indexes.declare import declare, declared_on, indexed_names, newest_state, undeclare
 from rookery.model import UsageError
 from rookery.sidecar import Index, Store, store_of
 from tests.collect.by_rows import analyse_by_rows
@@ -109,4 +109,4 @@ def test_what_is_not_declared_cannot_be_dropped(
 
 def test_a_dropped_column_is_shown_by_its_number(table: MemoryTable) -> None:
     names = indexed_names(table, [BLOOM, Index("bloom", 77, "long", 0.1)])
-    assert (names[1], names[77]) == ("Id", "field 77, which is gone")
+    assert (names[1], names[77]) == ("Id", "field 77, which was dropped")

@@ -12,7 +12,7 @@ import zstandard
 from zlib_ng import zlib_ng
 
 from rookery.model import FormatError, Place
-from rookery.tables.iceberg.avro_run import varint
+from rookery.tables.iceberg.avro.interpreter import varint
 
 NULL_CODEC = "null"
 _RAW_DEFLATE = -15

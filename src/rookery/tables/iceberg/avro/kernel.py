@@ -8,8 +8,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload, register_jitable
 
-from rookery.tables.iceberg import avro_run
-from rookery.tables.iceberg.avro_run import SPARE
+from rookery.tables.iceberg.avro import interpreter
+from rookery.tables.iceberg.avro.interpreter import SPARE
 
 _WORDS = types.int64[::1]
 _BYTES = types.uint8[::1]
@@ -35,7 +35,7 @@ def _copy_word(context: Any, target: Any, to: Any, source: Any, start: Any) -> A
     return types.none(target, types.intp, source, types.intp), generate
 
 
-@overload(avro_run.copy)
+@overload(interpreter.copy)
 def _copy(chars: Any, to: Any, data: Any, start: Any, length: Any) -> Any:
     """Copy whole words, as columns have spare bytes; at the end, only the bytes that are left."""
 
@@ -51,20 +51,20 @@ def _copy(chars: Any, to: Any, data: Any, start: Any, length: Any) -> Any:
 
 
 for _helper in (
-    avro_run.varint,
-    avro_run.sized,
-    avro_run.items,
-    avro_run.room,
-    avro_run.put,
-    avro_run.put_bytes,
-    avro_run.pairs_of_longs,
-    avro_run.pairs_of_bytes,
-    avro_run.skip,
-    avro_run.take_number,
-    avro_run.take_bytes,
-    avro_run.take,
-    avro_run.record,
+    interpreter.varint,
+    interpreter.sized,
+    interpreter.items,
+    interpreter.room,
+    interpreter.put,
+    interpreter.put_bytes,
+    interpreter.pairs_of_longs,
+    interpreter.pairs_of_bytes,
+    interpreter.skip,
+    interpreter.take_number,
+    interpreter.take_bytes,
+    interpreter.take,
+    interpreter.record,
 ):
     register_jitable(_helper)
 
-run = njit(_SIGNATURE, cache=True, nogil=True)(avro_run.run)
+run = njit(_SIGNATURE, cache=True, nogil=True)(interpreter.run)

@@ -45,7 +45,7 @@ def undeclare(table: Table, store: Store, kind: str, column: str) -> None:
 
 def indexed_names(table: Table, indexes: Sequence[Index]) -> dict[int, str]:
     """Return the names of indexed columns by id; a dropped column may come back by a rollback."""
-    dropped = {index.field_id: f"field {index.field_id}, which is gone" for index in indexes}
+    dropped = {index.field_id: f"field {index.field_id}, which was dropped" for index in indexes}
     return dropped | {field.id: field.name for field in table.fields()}
 
 
@@ -55,7 +55,7 @@ def _column(table: Table, name: str, kind: IndexKind[Any]) -> Field:
         raise UsageError(
             f"'{field.name}', a {field.type}{_INSIDE if field.repeated else ''}, cannot be indexed "
             f"by a {kind.name} index",
-            hint=f"index a column with one value a row, of a type that {kind.name} serves",
+            hint=f"index a column with one value per row, of a type that {kind.name} supports",
         )
     return field
 

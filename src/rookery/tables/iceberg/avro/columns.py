@@ -10,10 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rookery.model import FormatError
-from rookery.tables.iceberg import avro_run
-from rookery.tables.iceberg.avro import Block, Container
-from rookery.tables.iceberg.avro_program import Program, compile_program
-from rookery.tables.iceberg.avro_run import (
+from rookery.tables.iceberg.avro import interpreter
+from rookery.tables.iceberg.avro.container import Block, Container
+from rookery.tables.iceberg.avro.interpreter import (
     AT,
     BASE,
     CHAR_BASE,
@@ -31,22 +30,23 @@ from rookery.tables.iceberg.avro_run import (
     SPARE,
     STATE_WIDTH,
 )
-from rookery.tables.iceberg.avro_shape import Fields, columns_of
+from rookery.tables.iceberg.avro.program import Program, compile_program
+from rookery.tables.iceberg.avro.shape import Fields, columns_of
 
 _FIRST_WORDS, _FIRST_CHARS = 32, 512
-_KERNEL = "rookery.tables.iceberg.avro_kernel"
+_KERNEL = "rookery.tables.iceberg.avro.kernel"
 _WORTH_NUMBA = 1 << 18  # bytes that plain Python decodes in about the time of importing numba
 _MOST = (1 << 31) - 1  # Arrow's offsets have 32 bits
 _FURTHEST = 4096.0
 
 _WRONG = {
-    avro_run.BAD_NUMBER: "a number that ends inside the block and fits 64 bits",
-    avro_run.BAD_LENGTH: "a value that ends inside the block",
-    avro_run.BAD_BRANCH: "a branch that its union has",
-    avro_run.BAD_COUNT: "no more items than bytes",
-    avro_run.BAD_NULL: "a value in a field that is required",
-    avro_run.BAD_RANGE: "a number that fits its field",
-    avro_run.BAD_BOOLEAN: "true or false",
+    interpreter.BAD_NUMBER: "a number that ends inside the block and fits 64 bits",
+    interpreter.BAD_LENGTH: "a value that ends inside the block",
+    interpreter.BAD_BRANCH: "a branch that its union has",
+    interpreter.BAD_COUNT: "no more items than bytes",
+    interpreter.BAD_NULL: "a value in a field that is required",
+    interpreter.BAD_RANGE: "a number that fits its field",
+    interpreter.BAD_BOOLEAN: "true or false",
 }
 
 
@@ -100,7 +100,7 @@ class Columns:
         compiled = _KERNEL in sys.modules or self._read + len(block.data) > _WORTH_NUMBA
         result = (self._run_compiled if compiled else self._run)(program, block.data)
         at = int(self._state[AT])
-        if result == avro_run.FULL:
+        if result == interpreter.FULL:
             return False
         if result:
             actual = f"none in the record at byte {at} of the block's content"
@@ -113,7 +113,7 @@ class Columns:
         return True
 
     def _run_compiled(self, program: Program, data: bytes) -> int:
-        from rookery.tables.iceberg.avro_kernel import run  # brings numba, which small files do without
+        from rookery.tables.iceberg.avro.kernel import run  # brings numba, which small files do without
 
         columns = self._columns.reshape(-1)
         registers = np.zeros(program.registers, np.int64)
@@ -129,7 +129,7 @@ class Columns:
             self._valid.data,
             self._chars.data,
         )  # views, quicker than arrays by the item
-        result: int = avro_run.run(code, data, registers, state, *arenas, flat, list(flat))
+        result: int = interpreter.run(code, data, registers, state, *arenas, flat, list(flat))
         self._state[:] = state
         columns[:] = flat
         return result

@@ -1,7 +1,7 @@
 """Avro's object container files: a header with the writer's schema, then blocks of records.
 
 Iceberg's manifests and manifest lists are such files. Records are read by a program that
-`avro_program` makes of the schema.
+`program` makes of the schema.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rookery.model import FormatError, Place
-from rookery.tables.iceberg.avro_codecs import LARGEST, NULL_CODEC, check_codec, decompress
-from rookery.tables.iceberg.avro_run import items, sized, varint
+from rookery.tables.iceberg.avro.codecs import LARGEST, NULL_CODEC, check_codec, decompress
+from rookery.tables.iceberg.avro.interpreter import items, sized, varint
 
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16

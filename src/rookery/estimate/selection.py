@@ -95,7 +95,7 @@ def _total(
 def _staleness(table: KnownTable) -> list[str]:
     files = table.files
     if files.state is None:
-        return ["the table was never analysed: only its metadata is used"]
+        return ["the table was never analyzed: only its metadata is used"]
     if files.fresh:
         return [f"{files.fresh:,} of {len(files):,} files are newer than the statistics"]
     return []

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 
 from rookery.model import FormatError, Place
-from rookery.tables.iceberg.avro_run import sized, varint
-from rookery.tables.iceberg.avro_schema import Names
+from rookery.tables.iceberg.avro.interpreter import sized, varint
+from rookery.tables.iceberg.avro.schema import Names
 
 Decode = Callable[[bytes, int], tuple[Any, int]]
 

@@ -1,4 +1,4 @@
-"""From a writer's schema and a shape to a program for the interpreter of `avro_run`."""
+"""From a writer's schema and a shape to a program for the `interpreter`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.model import IN_MEMORY, FormatError, Place
-from rookery.tables.iceberg import avro_run as run
-from rookery.tables.iceberg.avro_schema import Names, parse
-from rookery.tables.iceberg.avro_shape import Chars, Fields, Items, Number, Raw, Shape, columns_of
-from rookery.tables.iceberg.avro_values import RecordReader, record_reader
+from rookery.tables.iceberg.avro import interpreter
+from rookery.tables.iceberg.avro.schema import Names, parse
+from rookery.tables.iceberg.avro.shape import Chars, Fields, Items, Number, Raw, Shape, columns_of
+from rookery.tables.iceberg.avro.values import RecordReader, record_reader
 
 _LONGEST = 1 << 18
 _DEEPEST = 64
 _WIDTHS = {"boolean": 1, "float": 4, "double": 8, "null": 0}
-_SKIPS = {"int": run.SKIP_NUMBER, "long": run.SKIP_NUMBER, "enum": run.SKIP_NUMBER}
-_SKIPS |= {"bytes": run.SKIP_BYTES, "string": run.SKIP_BYTES}
-_PAIRS = {run.LONG: run.PAIRS_OF_LONGS, run.BYTES: run.PAIRS_OF_BYTES}
+_SKIPS = {"int": interpreter.SKIP_NUMBER, "long": interpreter.SKIP_NUMBER, "enum": interpreter.SKIP_NUMBER}
+_SKIPS |= {"bytes": interpreter.SKIP_BYTES, "string": interpreter.SKIP_BYTES}
+_PAIRS = {interpreter.LONG: interpreter.PAIRS_OF_LONGS, interpreter.BYTES: interpreter.PAIRS_OF_BYTES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class _Compiler:
 
     def __init__(self, names: Names, columns: tuple[str, ...]) -> None:
         self.names = names
-        self.rows = {name: number * run.COLUMN_WIDTH for number, name in enumerate(columns)}
+        self.rows = {name: number * interpreter.COLUMN_WIDTH for number, name in enumerate(columns)}
         self.code: list[int] = []
         self.tables: list[tuple[int, list[int]]] = []
         self.registers = 0
@@ -64,7 +64,7 @@ class _Compiler:
         self.readers: dict[str, RecordReader] = {}
 
     def finished(self) -> Program:
-        self.emit(run.END)
+        self.emit(interpreter.END)
         for at, table in self.tables:
             self.code[at + 2] = len(self.code)
             self.code += table
@@ -72,9 +72,9 @@ class _Compiler:
 
     def emit(self, op: int, a: int = 0, b: int = 0, c: int = 0) -> int:
         if len(self.code) > _LONGEST:
-            raise self.names.error("a record of fewer parts", f"more than {_LONGEST // run.OP_WIDTH}")
+            raise self.names.error("a record of fewer parts", f"more than {_LONGEST // interpreter.OP_WIDTH}")
         self.code += (op, a, b, c)
-        return len(self.code) - run.OP_WIDTH
+        return len(self.code) - interpreter.OP_WIDTH
 
     def register(self) -> int:
         self.registers += 1
@@ -105,22 +105,22 @@ class _Compiler:
         match shape, kind:
             case None, "fixed":
                 size = self.names.fixed_size(schema)
-                self.emit(run.SKIP_FIXED, size)
+                self.emit(interpreter.SKIP_FIXED, size)
                 return size
             case None, "boolean" | "float" | "double":
-                self.emit(run.SKIP_FIXED, _WIDTHS[kind])
+                self.emit(interpreter.SKIP_FIXED, _WIDTHS[kind])
                 return _WIDTHS[kind]
             case None, _:
                 self.emit(_SKIPS[kind])
             case Number(name, bits), "int" | "long":
-                self.emit(run.LONG, self.rows[name], bits)
+                self.emit(interpreter.LONG, self.rows[name], bits)
             case Number(name), "boolean":
-                self.emit(run.BOOLEAN, self.rows[name])
+                self.emit(interpreter.BOOLEAN, self.rows[name])
             case Chars(name), "string" | "bytes":
-                self.emit(run.BYTES, self.rows[name])
+                self.emit(interpreter.BYTES, self.rows[name])
             case Chars(name), "fixed":
                 size = self.names.fixed_size(schema)
-                self.emit(run.FIXED, self.rows[name], size)
+                self.emit(interpreter.FIXED, self.rows[name], size)
                 return size
             case _:
                 wanted = type(shape).__name__.lower() if isinstance(shape, Fields) else shape.name
@@ -128,12 +128,12 @@ class _Compiler:
         return 1
 
     def union(self, branches: list[Any], shape: Shape | None) -> int:
-        at = self.emit(run.UNION, len(branches))
+        at = self.emit(interpreter.UNION, len(branches))
         targets, jumps, least = [], [], []
         for branch in branches:
             targets.append(len(self.code))
             least.append(self.value(branch, shape))
-            jumps.append(self.emit(run.JUMP))
+            jumps.append(self.emit(interpreter.JUMP))
         for jump in jumps:
             self.code[jump + 1] = len(self.code)
         self.tables.append((at, targets))
@@ -162,45 +162,53 @@ class _Compiler:
             case Raw() | Number(required=True) | Chars(required=True) | Items(required=True):
                 if absent:
                     raise self.names.error(f"{absent}, {shape.name},", "none")
-                self.emit(run.REFUSE)
+                self.emit(interpreter.REFUSE)
             case Number(name):
-                self.emit(run.NULL, self.rows[name], run.OF_NUMBER)
+                self.emit(interpreter.NULL, self.rows[name], interpreter.OF_NUMBER)
             case Chars(name):
-                self.emit(run.NULL, self.rows[name], run.OF_BYTES)
+                self.emit(interpreter.NULL, self.rows[name], interpreter.OF_BYTES)
             case Items(name, item):
-                self.emit(run.NULL, self.rows[name], self.rows[columns_of(item)[0]])
+                self.emit(interpreter.NULL, self.rows[name], self.rows[columns_of(item)[0]])
 
     def raw(self, kind: str, schema: Any, shape: Raw) -> int:
         if kind != "record":
             raise self.names.error(f"a record for {shape.name}", kind)
         mark = self.register()
-        self.emit(run.MARK, mark)
+        self.emit(interpreter.MARK, mark)
         self.readers[shape.name] = record_reader(schema, self.names)
         least = self.record(schema, None)
-        self.emit(run.RAW, self.rows[shape.name], mark)
+        self.emit(interpreter.RAW, self.rows[shape.name], mark)
         return least
 
     def items(self, kind: str, schema: dict[str, Any], shape: Items | None) -> int:
         counter = self.register()
-        opened = self.emit(run.OPEN, counter)
+        opened = self.emit(interpreter.OPEN, counter)
         least = 0
         if kind == "map":
             least += self.value("string", None)
         least += self.value(schema.get("items" if kind == "array" else "values"), shape and shape.item)
         if least == 0 or (kind == "map" and shape):
             raise self.names.error("arrays of items that take a byte at least", kind)
-        self.emit(run.NEXT, counter, opened + run.OP_WIDTH)
+        self.emit(interpreter.NEXT, counter, opened + interpreter.OP_WIDTH)
         self.code[opened + 2] = len(self.code)
         if shape:
             self.fuse(opened)
-            self.emit(run.LIST, self.rows[shape.name], self.rows[columns_of(shape.item)[0]])
+            self.emit(interpreter.LIST, self.rows[shape.name], self.rows[columns_of(shape.item)[0]])
         return 1
 
     def fuse(self, opened: int) -> None:
         """Make one instruction of a loop over numbers with numbers or bytes, as the maps of columns are."""
-        body = self.code[opened + run.OP_WIDTH : -run.OP_WIDTH]
-        if len(body) == 2 * run.OP_WIDTH and body[0] == run.LONG and body[run.OP_WIDTH] in _PAIRS:
-            key, bits, (op, value, value_bits) = body[1], body[2], body[run.OP_WIDTH : run.OP_WIDTH + 3]
-            if op == run.BYTES or value_bits == 64:
+        body = self.code[opened + interpreter.OP_WIDTH : -interpreter.OP_WIDTH]
+        if (
+            len(body) == 2 * interpreter.OP_WIDTH
+            and body[0] == interpreter.LONG
+            and body[interpreter.OP_WIDTH] in _PAIRS
+        ):
+            key, bits, (op, value, value_bits) = (
+                body[1],
+                body[2],
+                body[interpreter.OP_WIDTH : interpreter.OP_WIDTH + 3],
+            )
+            if op == interpreter.BYTES or value_bits == 64:
                 del self.code[opened:]
                 self.emit(_PAIRS[op], key, value, bits)
