@@ -96,6 +96,28 @@ def test_frequent_values_are_exact_if_all_are_counted(table: PlainTable) -> None
         assert "top-k" in sources(report)[0]
 
 
+def test_values_of_a_sample_of_the_rows(table: PlainTable, files: list[pa.Table]) -> None:
+    """One of eight row groups of each file: what is counted in them is not exact of the table."""
+    with table.table.transaction() as change:
+        change.set_properties({"write.parquet.row-group-limit": str(ROWS // 8)})
+    table.table.delete()
+    for rows in files:
+        table.append(rows)
+    state = analyse(table, top_k=("city",), histogram=("v",), sample=1)
+    assert state.header.rows is not None
+    assert state.header.rows.rows_seen == FILES * ROWS // 8
+    for where in ("city = 'c1'", "city <> 'c1'", "city IN ('c2', 'c3')", "city LIKE '%1'", "v < 3", "v > 20"):
+        report = estimated(table, where)
+        assert report.rows.kind is not Certainty.EXACT, where
+        assert is_close(report, table.count(where), 1.15), (where, report.rows)
+        assert sources(report) in (["top-k"], ["histogram"])
+        assert report.rows.low < report.rows.high
+    rare = "word = 'w777'"
+    analyse(table, top_k=("word",), sample=1)
+    report = estimated(table, rare)
+    assert report.rows.low <= table.count(rare) <= report.rows.high
+
+
 def test_frequent_values_of_more_values_than_are_kept(tmp_path: Path) -> None:
     """The bounds of a frequent value are proved; so is the most that another value can have."""
     rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""A program with a cluster of its own, on which a table is analysed: `… TABLE URI WAREHOUSE`."""
+"""A program with a cluster that analyses a table and queries two: `… TABLE EVENTS WANTED URI WAREHOUSE`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 import rookery
 from rookery.collect import run
 from rookery.spark.catalogs import ICEBERG_RUNTIME, SQLITE_JDBC
+from tests.spark.attached_program import ask, catalog
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # not compiled for a long run
 
@@ -25,14 +26,9 @@ def not_here(*_: object) -> NoReturn:
     raise AssertionError("the driver read a file")
 
 
-def main(table: str, uri: str, warehouse: str) -> None:
-    mine = {
+def main(table: str, events: str, wanted: str, uri: str, warehouse: str) -> None:
+    mine = catalog(uri, warehouse) | {
         "spark.jars.packages": f"{ICEBERG_RUNTIME},{SQLITE_JDBC}",
-        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.lake.type": "jdbc",
-        "spark.sql.catalog.lake.jdbc.schema-version": "V1",
-        "spark.sql.catalog.lake.uri": uri.replace("sqlite:///", "jdbc:sqlite:").replace("?timeout=30", ""),
-        "spark.sql.catalog.lake.warehouse": warehouse,
         "spark.ui.enabled": "false",
         "spark.driver.memory": "512m",
         "spark.sql.shuffle.partitions": "3",
@@ -56,6 +52,7 @@ def main(table: str, uri: str, warehouse: str) -> None:
         "rows": spark.table(table).count(),  # the session is not stopped
         "is_the_active_one": SparkSession.getActiveSession() is spark,
         "connected": rookery.connect("lake").spark() is spark,
+        "attached": ask(spark, events, wanted),
     }
     sys.stdout.write(json.dumps(told) + "\n")
 

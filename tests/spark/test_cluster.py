@@ -20,7 +20,7 @@ import rookery
 import rookery.__main__
 from rookery.api.lake import Lake
 from rookery.spark.catalogs import ICEBERG_RUNTIME, SQLITE_JDBC
-from tests.lakehouse import distinct, tables
+from tests.lakehouse import NewTable, distinct, tables
 from tests.spark_home import with_archive
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 SPARK = Path(pyspark.__file__).parent
 CLUSTER, COMMAND, SUBMITTED = "a cluster", "the command line", "spark-submit"
+ATTACHED = "an attached session under spark-submit"
 FILES = 6
 
 
@@ -65,11 +66,13 @@ def ran(spark: SparkSession, lake: Lake, rookery_home: Path, folder: Path) -> It
             rows = spark.range(0, 6000, 1, FILES).selectExpr("id", "concat('w', id % 7) AS word")
             rows.writeTo(name).append()
             spark.sql(f"DELETE FROM {name} WHERE id = 17")  # one file has deletes: it is for the engine
+        queried = [keyed(spark, lake, make, indexed=True), keyed(spark, lake, make, indexed=False)]
         address = [lake.properties["uri"], lake.properties["warehouse"]]
         words = {
-            CLUSTER: [sys.executable, "-m", "tests.spark.own_session", names[CLUSTER], *address],
+            CLUSTER: [sys.executable, "-m", "tests.spark.own_session", names[CLUSTER], *queried, *address],
             COMMAND: [sys.executable, "-m", "rookery", *command_words(names[COMMAND])],
-            SUBMITTED: [str(SPARK / "bin" / "spark-submit"), *submit_words(folder, names[SUBMITTED])],
+            SUBMITTED: [str(SPARK / "bin" / "spark-submit"), *submit_words(names[SUBMITTED])],
+            ATTACHED: [str(SPARK / "bin" / "spark-submit"), *query_words(*queried, *address)],
         }
         extra = {CLUSTER: {"SPARK_HOME": str(spark_home(folder)), "SPARK_CONF_DIR": str(folder)}}
         started = {
@@ -82,15 +85,26 @@ def ran(spark: SparkSession, lake: Lake, rookery_home: Path, folder: Path) -> It
                 text=True,
                 start_new_session=True,  # the JVMs are of the group, and end with it
             )
-            for kind in names
+            for kind in words
         }
         try:
-            yield {kind: Ran(names[kind], *finished(process)) for kind, process in started.items()}
+            yield {kind: Ran(names.get(kind, ""), *finished(process)) for kind, process in started.items()}
         finally:
             for process in started.values():
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
+
+
+def keyed(spark: SparkSession, lake: Lake, make: NewTable, *, indexed: bool) -> str:
+    """An analysed table with keys in no order."""
+    name = make("id bigint, key string", **{"write.distribution-mode": "none"})
+    rows = spark.range(0, 600, 1, FILES if indexed else 1).selectExpr("id", "md5(cast(id AS string)) AS key")
+    rows.writeTo(name).append()
+    if indexed:
+        rookery.table(name, lake).add_index("bloom", "key")
+    rookery.analyze(spark, name, lake=lake)
+    return name
 
 
 def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -129,12 +143,17 @@ def command_words(table: str) -> list[str]:
     return ["analyze", table, "--output", "json", *settings]
 
 
-def submit_words(folder: Path, table: str) -> list[str]:
+def submit_words(table: str) -> list[str]:
     return [
         "--master", "local[2]", "--name", "submitted", "--driver-memory", "600m",
         "--packages", f"{ICEBERG_RUNTIME},{SQLITE_JDBC}",
         rookery.__main__.__file__, "analyze", table, "--output", "json",
     ]  # fmt: skip
+
+
+def query_words(*arguments: str) -> list[str]:
+    program = str(ROOT / "tests" / "spark" / "attached_program.py")
+    return ["--packages", f"{ICEBERG_RUNTIME},{SQLITE_JDBC}", program, *arguments]
 
 
 def configuration(folder: Path, name: str) -> dict[str, str]:
@@ -187,6 +206,22 @@ def test_a_session_of_ones_own(ran: dict[str, Ran]) -> None:
     assert told["is_the_active_one"]
     assert told["connected"]
     assert told["catalog"] == "spark_catalog"
+
+
+def assert_pruned(told: dict[str, Any]) -> None:
+    assert (told["lookup"]["rows"], told["lookup"]["files"]) == ([77], 1)
+    assert (told["join"]["rows"], told["join"]["files"]) == ([3, 503], 2)
+    assert "(join keys)" in told["join"]["by"]
+
+
+def test_attached_queries_on_a_cluster(ran: dict[str, Ran]) -> None:
+    assert_pruned(json.loads(ran[CLUSTER].out.splitlines()[-1])["attached"])
+
+
+def test_attached_queries_under_spark_submit(ran: dict[str, Ran]) -> None:
+    done = ran[ATTACHED]
+    assert done.returncode == 0, done.err[-2000:]
+    assert_pruned(json.loads(done.out.splitlines()[-1]))
 
 
 def test_the_command_line(spark: SparkSession, lake: Lake, ran: dict[str, Ran], folder: Path) -> None:

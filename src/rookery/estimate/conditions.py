@@ -82,7 +82,7 @@ def single_column(table: KnownTable, predicate: Predicate) -> Part:
         return _by_samples(table, column, predicate)
     rows, source = region_rows(table, column, region)
     part = replace(part_of(table, predicate, rows, source), points=region.points)
-    return _within(part, _likely_bounds(table, column, predicate, region))
+    return part if _is_sampled(table) else _within(part, _likely_bounds(table, column, predicate, region))
 
 
 def region_rows(table: KnownTable, column: KnownColumn, region: Region) -> tuple[Floats, str]:
@@ -169,6 +169,12 @@ def _likely_bounds(
     error = BOUNDS_OF_RANKS * 2 * distribution.error * len(shares)
     low, high = max(share - error, 0.0) * _kept(table), min(share + error, 1.0)
     return low * values + more, high * values + more, False
+
+
+def _is_sampled(table: KnownTable) -> bool:
+    """Whether row statistics are those of some row groups, which may differ from the others by any number."""
+    state = table.state
+    return state is not None and state.header.rows is not None and bool(state.header.rows.sample)
 
 
 def _nulls_and_nans(column: KnownColumn, region: Region) -> float:

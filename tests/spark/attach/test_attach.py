@@ -52,6 +52,14 @@ def chosen(spark: SparkSession, lake: Lake, new_table: NewTable) -> str:
     return name
 
 
+@pytest.fixture(scope="module")
+def few(spark: SparkSession, new_table: NewTable) -> str:
+    """The same two keys alone."""
+    name = new_table("key string, wanted int")
+    spark.sql(f"INSERT INTO {name} VALUES (md5('3'), 3), (md5('703'), 703)")
+    return name
+
+
 @pytest.fixture
 def attached(spark: SparkSession) -> Iterator[SparkSession]:
     with attach(spark, least_bytes=0) as session:
@@ -275,16 +283,54 @@ def test_numbers_are_not_those_of_another_order(
         assert files_read(query, name) <= 2  # the file with new deletes is not described
 
 
-def test_more_keys_than_are_looked_for_prune_by_their_range(
-    attached: SparkSession, lake: Lake, events: str, new_table: NewTable
+BROADCAST_ONLY = "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly"
+
+
+@pytest.mark.parametrize(
+    "text, read, read_by_subquery",
+    [
+        ("SELECT e.id FROM {events} e LEFT SEMI JOIN {few} c ON e.key = c.key", 2, 2),
+        ("SELECT e.id FROM {events} e RIGHT JOIN {few} c ON e.key = c.key", FILES, 2),
+        ("SELECT e.id FROM {few} c LEFT JOIN {events} e ON e.key = c.key", FILES, 2),
+        ("SELECT e.id FROM {events} e LEFT JOIN {few} c ON e.key = c.key", FILES, FILES),
+        ("SELECT e.id FROM {events} e LEFT ANTI JOIN {few} c ON e.key = c.key", FILES, FILES),
+        ("SELECT e.id FROM {events} e FULL JOIN {few} c ON e.key = c.key", FILES, FILES),
+    ],
+)
+def test_which_joins_are_pruned_by_keys(
+    attached: SparkSession, events: str, few: str, text: str, read: int, read_by_subquery: int
 ) -> None:
-    name = new_table("id bigint, even boolean")
-    attached.sql(f"INSERT INTO {name} SELECT id, id % 2 = 0 FROM range(0, 240000, 1, 1)")
-    query = attached.sql(f"SELECT e.id FROM {events} e JOIN {name} s ON e.id = s.id + 0 WHERE s.even")
-    assert query.count() == FILES * ROWS // 2
-    text = f"SELECT e.id FROM {events} e JOIN {name} s ON e.id = s.id WHERE s.even AND s.id >= 750"
-    query = attached.sql(text)
-    assert query.count() == 25
+    """Not those that keep rows of the large table without a match.
+
+    Spark broadcasts the side of an outer join whose rows need no match. So the keys of the other one are
+    looked up only if that may be by a query of its own.
+    """
+    text = text.format(events=events, few=f"(SELECT key FROM {few} WHERE wanted > 0)")
+    alone = attached.newSession()
+    expected = sorted(map(repr, alone.sql(text).collect()))
+    for setting, files in (("true", read), ("false", read_by_subquery)):
+        attached.conf.set(BROADCAST_ONLY, setting)
+        try:
+            query = attached.sql(text)
+            assert sorted(map(repr, query.collect())) == expected != []
+            assert files_read(query, events) == files
+        finally:
+            attached.conf.unset(BROADCAST_ONLY)
+
+
+@pytest.mark.parametrize("rows", [50_000, 200_000])
+def test_more_keys_than_are_looked_for_prune_by_their_range(
+    attached: SparkSession, new_table: NewTable, events: str, rows: int
+) -> None:
+    """The condition is on another column, of which Spark infers nothing for the keys."""
+    name = new_table("id bigint, n bigint")
+    attached.sql(f"INSERT INTO {name} SELECT id, id FROM range(600, {600 + rows}, 1, 1)")
+    query = attached.sql(
+        f"SELECT /*+ BROADCAST(s) */ e.id FROM {events} e JOIN {name} s ON e.id = s.id WHERE s.n >= 650"
+    )
+    assert len(query.collect()) == 150
+    assert files_read(query, events) == 2
+    assert "(join keys)" in executed(query)
 
 
 @pytest.mark.parametrize("kind", ["LEFT SEMI", "LEFT ANTI", "LEFT", "RIGHT", "FULL"])
@@ -333,6 +379,32 @@ def test_a_planner_that_hangs_is_not_waited_for(
             if "no answer within 500 ms" in caplog.text:
                 break
     assert "no answer within 500 ms" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["scans", "subqueries"])
+def test_all_scans_of_a_query_share_the_time_for_answers(
+    spark: SparkSession, events: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Each answer alone would come in time."""
+    asked = []
+
+    def slow(*given: Any) -> Any:
+        asked.append(given)
+        Event().wait(0.4)
+        return prune(*given)
+
+    monkeypatch.setattr("rookery.spark.attach.session.Settings", partial(Settings, timeout_ms=1000))
+    monkeypatch.setattr("rookery.spark.attach.planner.prune", slow)
+    branches = [f"SELECT max(id) AS id FROM {events} WHERE id = {number}" for number in range(5, 805, 100)]
+    text = f"SELECT {', '.join(f'({each})' for each in branches)}"
+    if kind == "scans":
+        text = f"SELECT collect_list(id) FROM ({' UNION ALL '.join(branches)})"
+    expected = spark.sql(text).collect()
+    with attach(spark, runtime=False):
+        query = spark.sql(text)
+        assert query.collect() == expected
+        assert 1 <= len(asked) <= 3
+        assert "Rookery(" in executed(query)
 
 
 def test_another_object_for_the_same_session(spark: SparkSession, events: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import FileSet
 from rookery.sidecar.live import live_files
 from rookery.spark.attach import planner as module
@@ -66,7 +67,7 @@ def request(table: PlainTable, *where: dict[str, Any], **more: Any) -> str:
 
 
 def answer(table: PlainTable, *where: dict[str, Any], settings: Settings | None = None, **more: Any) -> Any:
-    return json.loads(Planner(settings or Settings()).apply(request(table, *where, **more)))
+    return json.loads(Planner(settings or Settings()).answer(request(table, *where, **more)))
 
 
 def equal(column: int, kind: str, value: Any) -> dict[str, Any]:
@@ -91,17 +92,23 @@ def test_files_that_cannot_match_are_named(table: PlainTable) -> None:
     assert found["columns"]["1"] == {"nulls": 0, "min": 2 * ROWS, "max": 2 * ROWS, "ndv": 1}
 
 
+def test_an_answer_begins_with_the_number_of_its_question(table: PlainTable) -> None:
+    planner, asked = Planner(Settings()), request(table, equal(1, "bigint", 5))
+    for number in ("1", "2"):  # the second is answered from the cache
+        assert planner.apply(f"{number}\n{asked}") == f"{number}\n{planner.answer(asked)}"
+
+
 def test_many_files_are_numbered(table: PlainTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_LISTED", 1)
     planner = Planner(Settings())
-    found = json.loads(planner.apply(request(table, equal(1, "bigint", 2 * ROWS))))
+    found = json.loads(planner.answer(request(table, equal(1, "bigint", 2 * ROWS))))
     assert "skipped" not in found
-    listed = json.loads(planner.apply(request(table, numbering=found["numbering"])))
+    listed = json.loads(planner.answer(request(table, numbering=found["numbering"])))
     bits = np.unpackbits(np.frombuffer(base64.b64decode(found["bits"]), np.uint8), bitorder="little")
     kept = [path for path, is_skipped in zip(listed, bits, strict=False) if not is_skipped]
     assert sorted(listed) == sorted(paths(table))
     assert kept == [paths(table)[2]]
-    assert json.loads(planner.apply(request(table, numbering="another"))) == []
+    assert json.loads(planner.answer(request(table, numbering="another"))) == []
 
 
 def test_nothing_is_skipped_where_every_file_may_match(table: PlainTable) -> None:
@@ -283,8 +290,10 @@ def test_one_warning_a_session_and_cause(table: PlainTable, caplog: pytest.LogCa
     planner = Planner(Settings())
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            assert json.loads(planner.apply(request(table, metadata="/nowhere/v1.json"))) == {"unknown": True}
-            planner.apply(request(table, missed="no answer within 5000 ms"))
+            assert json.loads(planner.answer(request(table, metadata="/nowhere/v1.json"))) == {
+                "unknown": True
+            }
+            planner.answer(request(table, missed="no answer within 5000 ms"))
     metadata, missed = caplog.records
     assert "the metadata of" in metadata.getMessage()
     assert "no answer within 5000 ms" in missed.getMessage()
@@ -296,7 +305,7 @@ def test_a_damaged_state_is_warned_of_once(table: PlainTable, caplog: pytest.Log
     planner = Planner(Settings())
     with caplog.at_level(logging.WARNING):
         for number in range(3):
-            assert json.loads(planner.apply(request(table, equal(1, "bigint", number)))) == {"unknown": True}
+            assert json.loads(planner.answer(request(table, equal(1, "bigint", number)))) == {"unknown": True}
     (record,) = caplog.records
     assert "a state is skipped" in record.getMessage()
 
@@ -307,7 +316,7 @@ def test_causes_that_are_always_different_are_not_all_warned_of(
     planner = Planner(Settings())
     with caplog.at_level(logging.WARNING):
         for number in range(30):
-            planner.apply(request(table, metadata=f"/nowhere/v{number}.json"))
+            planner.answer(request(table, metadata=f"/nowhere/v{number}.json"))
     assert len(caplog.records) == 10
 
 
@@ -320,18 +329,51 @@ def test_damage_is_warned_of_once_a_session(table: PlainTable, caplog: pytest.Lo
     planner = Planner(Settings())
     with caplog.at_level(logging.WARNING):
         for number in range(4):
-            planner.apply(request(table, equal(2, "int", number)))
+            planner.answer(request(table, equal(2, "int", number)))
         seen = [record.getMessage() for record in caplog.records]
         assert seen
         assert len(seen) == len(set(seen))
-        Planner(Settings()).apply(request(table, equal(2, "int", 5)))
+        Planner(Settings()).answer(request(table, equal(2, "int", 5)))
     assert len(caplog.records) > len(seen)  # another session says so too
+
+
+def index_bytes(table: PlainTable, monkeypatch: pytest.MonkeyPatch, *where: dict[str, Any]) -> int:
+    """How many bytes a planner with nothing cached reads of sketches and indexes to prune by a condition."""
+    seen: list[Pruning] = []
+
+    def pruned(*given: Any) -> Pruning:
+        seen.append(prune(*given))
+        return seen[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "prune", pruned)
+        assert answer(table, *where, costs=False, joins=False) != {"unknown": True}
+    (pruning,) = seen
+    return sum(stage.index_bytes for stage in pruning.stages if stage.name != "manifest file scan")
+
+
+def test_no_index_is_read_for_a_condition_that_none_serves(
+    table: PlainTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.add_index("bloom", "s")
+    table.analyse(full=True)
+    text = base64.b64encode(b"s1").decode()
+    assert index_bytes(table, monkeypatch, equal(4, "string", text)) > 0
+    for where in (
+        {"opaque": "f(s)"},
+        {"op": "ENDS_WITH", "of": [{"column": 4}, {"type": "string", "value": text}]},
+        {"op": "<>", "of": [{"column": 4}, {"type": "string", "value": text}]},
+        {"op": "IS_NULL", "of": [{"column": 4}]},
+        compared(1, ">", "bigint", 5),
+        equal(1, "bigint", -5),  # in no file, by its bounds
+    ):
+        assert index_bytes(table, monkeypatch, where) == 0, where
 
 
 def test_the_same_question_is_answered_from_the_cache(
     table: PlainTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planner, asked = Planner(Settings()), request(table, equal(1, "bigint", 5))
-    first = planner.apply(asked)
+    first = planner.answer(asked)
     monkeypatch.setattr(module, "prune", None)
-    assert planner.apply(asked) == first
+    assert planner.answer(asked) == first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,10 +13,11 @@ import pytest
 import rookery
 from rookery.api.lake import Lake
 from rookery.model import UsageError
+from rookery.prune.cascade import prune
 from tests.lakehouse import NewTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 FILES, ROWS = 8, 100
 
@@ -102,17 +104,57 @@ def test_the_report_is_text_and_json(attached: SparkSession, events: str) -> Non
     assert '"files_read": 1' in report.json()
 
 
+def scan_of(frame: DataFrame) -> Any:
+    plan: Any = frame._jdf.queryExecution().executedPlan()  # type: ignore[operator]
+    while plan.children().nonEmpty():
+        plan = plan.children().head()
+    return plan
+
+
 def test_metrics_of_the_scan(attached: SparkSession, events: str) -> None:
     frame = attached.sql(f"SELECT id FROM {events} WHERE key = md5('77')")
     frame.collect()
-    plan = frame._jdf.queryExecution().executedPlan()  # type: ignore[operator]
-    while plan.children().nonEmpty():
-        plan = plan.children().head()
-    metrics = plan.metrics()
+    metrics = scan_of(frame).metrics()
     assert metrics.apply("skippedDataFiles").value() == FILES - 1
     assert metrics.apply("resultDataFiles").value() == 1
     size = metrics.apply("totalDataFileSize").value()
     assert 0 < size == rookery.queries(attached, last=1).queries[0].tables[0].bytes_read
+
+
+def test_the_planning_time_of_a_scan_includes_rookerys(
+    attached: SparkSession, events: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*given: Any) -> Any:
+        Event().wait(0.7)
+        return prune(*given)
+
+    frame = attached.sql(f"SELECT id FROM {events} WHERE key = md5('78')")
+    monkeypatch.setattr("rookery.spark.attach.planner.prune", slow)
+    frame.collect()
+    ours = rookery.queries(attached, last=1).queries[0].tables[0].planning_ms
+    assert ours >= 700
+    assert scan_of(frame).metrics().apply("totalPlanningDuration").value() >= int(ours)
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_the_plan_that_the_ui_shows(attached: SparkSession, events: str, adaptive: str) -> None:
+    before = attached.conf.get("spark.sql.adaptive.enabled")
+    attached.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        attached.sql(f"SELECT count(*) FROM {events} WHERE key = md5('77')").collect()
+    finally:
+        attached.conf.set("spark.sql.adaptive.enabled", before)
+    java: Any = attached._jsparkSession
+    java.sparkContext().listenerBus().waitUntilEmpty()
+    store = java.sharedState().statusStore()
+    last = store.executionsList().last().executionId()
+    nodes = store.planGraph(last).allNodes()
+    shown = [nodes.apply(place) for place in range(nodes.size())]
+    (scan,) = (node for node in shown if events in node.desc())
+    assert f"Rookery(1 of {FILES} files, " in scan.desc()
+    metrics = [scan.metrics().apply(place) for place in range(scan.metrics().size())]
+    (skipped,) = (each for each in metrics if each.name() == "number of skipped data files")
+    assert store.executionMetrics(last).apply(skipped.accumulatorId()) == str(FILES - 1)
 
 
 def test_a_session_that_is_not_attached(spark: SparkSession) -> None:

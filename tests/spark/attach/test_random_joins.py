@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,12 +61,19 @@ def same(one: list[Row], two: list[Row]) -> bool:
 def test_random_queries(
     spark: SparkSession, sessions: dict[str, SparkSession], star: dict[str, str], seed: int
 ) -> None:
+    """Two at once in each session."""
     chance = random.Random(seed)
-    for _ in range(QUERIES // 2):
-        text = _query(chance, star)
-        expected = spark.sql(text).collect()
-        for way, session in sessions.items():
-            assert same(session.sql(text).collect(), expected), (way, text)
+    texts = [_query(chance, star) for _ in range(QUERIES // 2)]
+    expected = [spark.sql(text).collect() for text in texts]
+    for way, session in sessions.items():
+        with ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(partial(_answer, session), texts))
+        for text, answer, rows in zip(texts, answers, expected, strict=True):
+            assert same(answer, rows), (way, text)
+
+
+def _answer(session: SparkSession, text: str) -> list[Row]:
+    return session.sql(text).collect()
 
 
 def _query(chance: random.Random, star: dict[str, str]) -> str:
@@ -129,10 +138,13 @@ def test_views_and_metadata_tables(sessions: dict[str, SparkSession], star: dict
     assert session.sql(text).collect() == [(8,)]
 
 
-def test_a_session_that_writes_aside_is_left_alone(spark: SparkSession, star: dict[str, str]) -> None:
-    with attached_session(spark, {"spark.wap.branch": "audit"}) as session:
+@pytest.mark.parametrize("setting", ["spark.wap.branch", "spark.wap.id"])
+def test_a_session_that_writes_aside_is_left_alone(
+    spark: SparkSession, star: dict[str, str], setting: str
+) -> None:
+    with attached_session(spark, {setting: "audit"}) as session:
         assert files_read(session, f"SELECT * FROM {star['l']} WHERE k = 5") == {}
-        session.conf.unset("spark.wap.branch")
+        session.conf.unset(setting)
         assert files_read(session, f"SELECT * FROM {star['l']} WHERE k = 5") == {"lines": [1]}
 
 

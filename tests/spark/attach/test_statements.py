@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import active_count
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import pytest
 
 import rookery
 from rookery.api.lake import Lake
 from rookery.spark.attach import attach
-from rookery.spark.attach.session import _ATTACHED, _identity
+from rookery.spark.attach.planner import Planner
 from tests.lakehouse import NewTable, tables
 from tests.spark.attach.ways import attached_session, files_read
 
@@ -253,15 +254,22 @@ def test_catalogs_that_python_does_not_know(
 # -- sessions
 
 
-def test_what_a_session_has_cached_is_dropped_when_it_is_detached(spark: SparkSession, events: str) -> None:
+def test_what_sessions_have_cached_is_dropped_when_the_last_is_detached(
+    spark: SparkSession, events: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The JVM releases the planner only when it collects its garbage."""
-    session = spark.newSession()
-    for _ in range(3):
-        with attach(session, least_bytes=0):
-            planner = _ATTACHED[_identity(session)].planner
-            assert files_read(session, f"SELECT * FROM {events} WHERE key = md5('77')") == {"events": [1]}
-            assert planner.cache.count > 0
-        assert planner.cache.count == 0
+    attached: WeakValueDictionary[str, Planner] = WeakValueDictionary()  # without those of other tests
+    monkeypatch.setattr("rookery.spark.attach.session._ATTACHED", attached)
+    text = f"SELECT * FROM {events} WHERE key = md5('77')"
+    for _ in range(2):
+        with attached_session(spark) as one:
+            with attached_session(spark) as two:
+                assert files_read(two, text) == {"events": [1]}
+                first, second = attached.values()
+                assert first.cache is second.cache
+            assert second.cache.count > 0
+            assert files_read(one, text) == {"events": [1]}
+        assert first.cache.count == 0
 
 
 def test_attaching_often_opens_no_more_connections(spark: SparkSession, events: str) -> None:

@@ -55,15 +55,16 @@ class Settings:
     pruning: bool = True
     runtime: bool = True
     least_bytes: int = LEAST_BYTES
-    timeout_ms: int = 5000  # for an answer; the query is then planned without it
+    timeout_ms: int = 5000  # for all answers of a query; what is left of it is then planned without them
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Planner:
     """Answers the requests of one session, on threads of the JVM's choice."""
 
     settings: Settings
     cache: Cache = field(default_factory=Cache)
+    before: Mapping[str, str | None] = field(default_factory=dict)  # Spark's settings that were changed
     warned: Warned = field(default_factory=Warned)
 
     class Java:
@@ -72,6 +73,11 @@ class Planner:
         implements = ("java.util.function.Function",)
 
     def apply(self, text: str) -> str:
+        """Answer a request that begins with its number, and so does the answer."""
+        number, _, request = text.partition("\n")
+        return f"{number}\n{self.answer(request)}"
+
+    def answer(self, text: str) -> str:
         """Answer a request; what fails is logged, and the query runs as Spark alone would run it."""
         try:
             request = json.loads(text)

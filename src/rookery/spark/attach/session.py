@@ -11,11 +11,13 @@ from functools import cache
 from importlib.resources import files
 from types import TracebackType
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from rookery.model import MachineError, UsageError
+from rookery.model.cache import Cache
 from rookery.spark.attach.planner import LEAST_BYTES, Planner, Settings
 from rookery.spark.live import check_session, has_jvm
 from rookery.tables.java_code import call_compiled
@@ -28,17 +30,12 @@ _CBO: Mapping[str, str] = {
     "spark.sql.cbo.enabled": "true",
     "spark.sql.cbo.joinReorder.enabled": "true",
 }
-_ATTACHED: dict[str, _Attached] = {}  # by session
-_DETACHED: set[str] = set()  # sessions that are to stay so
-_FAILED: set[str] = set()  # sessions that cannot be attached, which is logged once
-
-
-@dataclass(frozen=True, slots=True)
-class _Attached:
-    """The planner of a session, and what its settings were before."""
-
-    planner: Planner
-    before: Mapping[str, str | None]
+_DETACHED = "detached"  # by the user, and to stay so
+_FAILED = "failed"  # cannot be attached, which is logged once
+_ATTACHED: WeakValueDictionary[str, Planner] = (
+    WeakValueDictionary()
+)  # by session; the JVM's session holds them
+_MARKS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # by gateway: a map of sessions in the JVM
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +74,13 @@ def attach(
     """
     _check(spark)
     _detach(spark)
-    _DETACHED.discard(_identity(spark))
     chosen = Settings(statistics, pruning, runtime, least_bytes)
-    planner = Planner(chosen)
+    changed = _CBO if cbo else {}
+    planner = Planner(chosen, _shared_cache(), {key: spark.conf.get(key, None) for key in changed})
     with _explained("attached"):
         _call(spark, "attach", spark._jsparkSession, _in_list(spark, planner), json.dumps(asdict(chosen)))
-    changed = _CBO if cbo else {}
-    _ATTACHED[_identity(spark)] = _Attached(planner, {key: spark.conf.get(key, None) for key in changed})
+    _marks(spark).remove(spark._jsparkSession)
+    _ATTACHED[_identity(spark)] = planner
     for key, value in changed.items():
         spark.conf.set(key, value)
     return Attachment(spark)
@@ -91,25 +88,25 @@ def attach(
 
 def attach_unless_detached(spark: SparkSession) -> None:
     """Attach a session of Rookery's own, but not one that was detached."""
-    if has_jvm(spark) and _identity(spark) not in _DETACHED:
+    if has_jvm(spark) and _marks(spark).get(spark._jsparkSession) != _DETACHED:
         attach_unless_attached(spark)
 
 
 def attach_unless_attached(spark: SparkSession) -> None:
     """Attach a session; one that is attached keeps its options. An error is logged: Spark works without."""
-    if _identity(spark) in _ATTACHED.keys() | _FAILED:
+    if _identity(spark) in _ATTACHED or _marks(spark).get(spark._jsparkSession) == _FAILED:
         return
     try:
         attach(spark)
     except MachineError as error:
-        _FAILED.add(_identity(spark))
+        _marks(spark).put(spark._jsparkSession, _FAILED)
         log.warning("%s", error)
 
 
 def detach(spark: SparkSession) -> None:
     """Detach a session; has no effect on one that is not attached, or has ended."""
     try:
-        _DETACHED.add(_identity(spark))
+        _marks(spark).put(spark._jsparkSession, _DETACHED)
         _detach(spark)
     except MachineError:
         raise
@@ -118,13 +115,14 @@ def detach(spark: SparkSession) -> None:
 
 
 def _detach(spark: SparkSession) -> None:
-    attached = _ATTACHED.pop(_identity(spark), None)
-    if attached is None:
+    planner = _ATTACHED.pop(_identity(spark), None)
+    if planner is None:
         return
-    attached.planner.cache.clear()  # the JVM holds the planner until it collects its garbage
+    if not _ATTACHED:
+        planner.cache.clear()  # the JVM holds the planner until it collects its garbage
     with _explained("detached"):
         _call(spark, "detach", spark._jsparkSession)
-    for key, value in attached.before.items():
+    for key, value in planner.before.items():
         if value is None:
             spark.conf.unset(key)
         else:
@@ -162,6 +160,20 @@ def _check(spark: SparkSession) -> None:
             )
         raise UsageError(f"a {type(spark).__name__} is not a Spark session", hint="pass a SparkSession")
     check_session(spark)
+
+
+def _shared_cache() -> Cache:
+    """One cache for all sessions: however many are attached, or were and are not collected, it is bounded."""
+    return next((planner.cache for planner in _ATTACHED.values()), None) or Cache()
+
+
+def _marks(spark: SparkSession) -> Any:
+    """What is remembered of sessions that are not attached, until the JVM collects them."""
+    gateway: Any = spark.sparkContext._gateway
+    if gateway not in _MARKS:
+        util = gateway.jvm.java.util
+        _MARKS.setdefault(gateway, util.Collections.synchronizedMap(util.WeakHashMap()))
+    return _MARKS[gateway]
 
 
 def _identity(spark: SparkSession) -> str:

@@ -2,16 +2,18 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.lang.ref.SoftReference;
 import java.util.*;
 import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
+import org.apache.spark.sql.execution.QueryExecution;
 
 /** A session that is attached: where to ask, and what for. */
 class Attached {
   static final ObjectMapper JSON = new ObjectMapper();
   static final int MOST_PATHS = 2000000; // that a session keeps
   static final int MOST_AT_ONCE = 4; // questions of a session
-  // Each thread has a connection to Python, which is not closed when the thread ends: so they never end, and
-  // all sessions use the same ones.
+  // Each thread has a connection to Python, which is not closed when the thread ends: so they end only after an
+  // error, and all sessions use the same ones.
   static final ExecutorService THREADS =
       new ThreadPoolExecutor(
           0, Integer.MAX_VALUE, Long.MAX_VALUE, TimeUnit.NANOSECONDS, new SynchronousQueue(), new DaemonThreads());
@@ -24,6 +26,7 @@ class Attached {
   final AtomicReference unreported = new AtomicReference();
   final Map numberings = new LinkedHashMap();
   final QueryLog queries = new QueryLog();
+  final Map budgets = Collections.synchronizedMap(new WeakHashMap()); // by query that runs
 
   Attached(Function planner, Map settings) {
     this.planner = planner;
@@ -31,23 +34,37 @@ class Attached {
     this.timeout = ((Number) settings.get("timeout_ms")).longValue();
   }
 
+  /** The time for all questions of a query; its subqueries are planned apart. */
+  Budget budgetOf(QueryExecution query) {
+    synchronized (budgets) {
+      Budget budget = (Budget) budgets.get(query);
+      if (budget == null) {
+        budget = new Budget(TimeUnit.MILLISECONDS.toNanos(timeout));
+        if (query != null) {
+          budgets.put(query, budget);
+        }
+      }
+      return budget;
+    }
+  }
+
   /** The files that an answer skips: listed, or by their numbers. */
-  Skipped skipped(Map answer, Map request) throws Exception {
+  Skipped skipped(Map answer, Map request, Budget budget) throws Exception {
     if (!answer.containsKey("numbering")) {
       return new Skipped(new HashSet(list(answer, "skipped")), Collections.EMPTY_MAP, new byte[0]);
     }
-    Map numbers = numbered((String) answer.get("numbering"), request);
+    Map numbers = numbered((String) answer.get("numbering"), request, budget);
     return new Skipped(Collections.EMPTY_SET, numbers, Base64.getDecoder().decode((String) answer.get("bits")));
   }
 
   /** The numbers of paths, which are sent once. They are kept while there is memory for them. */
-  synchronized Map numbered(String number, Map request) throws Exception {
+  synchronized Map numbered(String number, Map request, Budget budget) throws Exception {
     SoftReference kept = (SoftReference) numberings.remove(number);
     Map numbers = kept == null ? null : (Map) kept.get();
     if (numbers == null) {
       Map asked = new LinkedHashMap(request);
       asked.put("numbering", number);
-      Object sent = ask(asked);
+      Object sent = ask(asked, budget);
       if (!(sent instanceof List) || ((List) sent).isEmpty()) { // the state is gone by now
         return Collections.EMPTY_MAP;
       }
@@ -79,8 +96,8 @@ class Attached {
     return value == null ? Collections.EMPTY_LIST : (List) value;
   }
 
-  /** Asks Python, for a bounded time. While an answer is overdue nothing is asked. */
-  Object ask(Map request) throws Exception {
+  /** Asks Python, for as long as the query may still wait. While an answer is overdue nothing is asked. */
+  Object ask(Map request, Budget budget) throws Exception {
     Question late = (Question) overdue.get();
     if (late != null && !late.isAnswered) {
       return null;
@@ -90,9 +107,10 @@ class Attached {
       request.put("missed", missed);
     }
     Question question = new Question(planner, JSON.writeValueAsString(request), free);
-    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeout);
+    long started = System.nanoTime();
+    long end = started + budget.left();
     try {
-      if (!free.tryAcquire(timeout, TimeUnit.MILLISECONDS)) {
+      if (end <= started || !free.tryAcquire(end - started, TimeUnit.NANOSECONDS)) {
         throw new TimeoutException();
       }
       Object received = started(question).get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
@@ -105,12 +123,15 @@ class Attached {
       throw error;
     } catch (ExecutionException error) {
       throw new IllegalStateException(String.valueOf(error.getCause()), error.getCause());
+    } finally {
+      budget.spend(System.nanoTime() - started);
     }
   }
 
   Future started(Question question) {
     try {
-      Future answer = THREADS.submit(question);
+      FutureTask answer = new FutureTask(question);
+      THREADS.execute(new Asking(answer, question));
       question.isAsked = true;
       return answer;
     } catch (RuntimeException error) {
@@ -129,6 +150,23 @@ class Attached {
     } else if (!(error instanceof TimeoutException)) {
       unreported.set(String.valueOf(error));
     }
+  }
+}
+
+/** How long a query may still wait for answers, in nanoseconds. */
+class Budget {
+  private long left;
+
+  Budget(long left) {
+    this.left = left;
+  }
+
+  synchronized long left() {
+    return left;
+  }
+
+  synchronized void spend(long nanoseconds) {
+    left -= nanoseconds;
   }
 }
 
@@ -154,12 +192,18 @@ class Skipped {
   }
 }
 
+/**
+ * A question has a number, which its answer begins with. py4j leaves the rest of a call unread if it refuses the call,
+ * and then every answer on that connection would be that of an earlier question, which names other files.
+ */
 class Question implements Callable {
+  static final AtomicLong NUMBERS = new AtomicLong();
   final Function planner;
   final String text;
   final Semaphore used;
   volatile boolean isAsked = false;
   volatile boolean isAnswered = false;
+  volatile boolean isUnderstood = false;
 
   Question(Function planner, String text, Semaphore used) {
     this.planner = planner;
@@ -169,10 +213,34 @@ class Question implements Callable {
 
   public Object call() {
     try {
-      return planner.apply(text);
+      String number = NUMBERS.incrementAndGet() + "\n";
+      String received = (String) planner.apply(number + text);
+      if (received == null || !received.startsWith(number)) {
+        throw new IllegalStateException("the answer is that of another question");
+      }
+      isUnderstood = true;
+      return received.substring(number.length());
     } finally {
       isAnswered = true;
       used.release();
+    }
+  }
+}
+
+/** Asks a question; the thread ends, and its connection is used no more, unless the answer is that of the question. */
+class Asking implements Runnable {
+  final FutureTask answer;
+  final Question question;
+
+  Asking(FutureTask answer, Question question) {
+    this.answer = answer;
+    this.question = question;
+  }
+
+  public void run() {
+    answer.run();
+    if (!question.isUnderstood) {
+      throw new IllegalStateException("the connection is not used any more");
     }
   }
 }

@@ -82,7 +82,7 @@ class PlannedScan {
     request.put("costs", Boolean.valueOf(query.byCosts));
     request.put("joins", Boolean.valueOf(query.hasJoin));
     long started = System.nanoTime();
-    answer = (Map) attached.ask(request);
+    answer = (Map) attached.ask(request, query.budget);
     if (isUseful()) {
       removeTasks(answer, request);
     }
@@ -105,7 +105,7 @@ class PlannedScan {
     request.put("where", where);
     request.put("runtime", Boolean.TRUE);
     long started = System.nanoTime();
-    Map found = (Map) attached.ask(request);
+    Map found = (Map) attached.ask(request, query.budget);
     if (found != null && !found.containsKey("unknown")) {
       removeTasks(found, request);
     }
@@ -150,7 +150,7 @@ class PlannedScan {
   }
 
   void removeTasks(Map found, Map request) throws Exception {
-    Skipped paths = attached.skipped(found, request);
+    Skipped paths = attached.skipped(found, request, query.budget);
     List tasks = tasks();
     if (paths.isEmpty() || tasks.isEmpty()) {
       return;

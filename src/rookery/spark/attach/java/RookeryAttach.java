@@ -87,10 +87,15 @@ class IsCommand extends AbstractFunction1 {
   }
 }
 
-class DaemonThreads implements ThreadFactory {
+class DaemonThreads implements ThreadFactory, Thread.UncaughtExceptionHandler {
   public Thread newThread(Runnable run) {
-    Thread thread = new Thread(run, "rookery-attach");
+    // A thread that inherited the active session of the one that started it would hold it for good.
+    Thread thread = new Thread(null, run, "rookery-attach", 0, false);
     thread.setDaemon(true);
+    thread.setUncaughtExceptionHandler(this);
     return thread;
   }
+
+  /** The query that has asked reports the error. */
+  public void uncaughtException(Thread thread, Throwable error) {}
 }

@@ -41,10 +41,11 @@ class ScanRule extends Rule {
       return plan;
     }
     try {
-      if (changesRows(plan) || changesRows(command())) {
+      QueryExecution query = running();
+      if (changesRows(plan) || query != null && changesRows(query.analyzed())) {
         return plan;
       }
-      return plan.transformDown(new ReplaceTables(attached, new QueryTraits(plan)));
+      return plan.transformDown(new ReplaceTables(attached, new QueryTraits(plan, attached.budgetOf(query))));
     } catch (Throwable error) {
       attached.failed(error);
       return plan;
@@ -55,11 +56,10 @@ class ScanRule extends Rule {
     return plan instanceof RowLevelWrite || plan instanceof DeleteFromTable;
   }
 
-  /** The command that is running on this thread: subqueries are planned apart from the rest of it. */
-  TreeNode command() {
+  /** The query or command that is running on this thread: subqueries are planned apart from the rest of it. */
+  QueryExecution running() {
     String execution = session.sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
-    QueryExecution query = execution == null ? null : SQLExecution.getQueryExecution(Long.parseLong(execution));
-    return query == null ? null : query.analyzed();
+    return execution == null ? null : SQLExecution.getQueryExecution(Long.parseLong(execution));
   }
 
   boolean usesWap() {
@@ -74,9 +74,11 @@ class QueryTraits {
   final boolean hasNaN;
   final boolean hasJoin;
   final Set selective = Collections.newSetFromMap(new ConcurrentHashMap()); // scans whose keys may prune another one
+  final Budget budget;
   volatile boolean hasOtherKeys; // of what is no scan of ours, or of conditions that were not pushed down
 
-  QueryTraits(TreeNode plan) {
+  QueryTraits(TreeNode plan, Budget budget) {
+    this.budget = budget;
     byCosts = SQLConf.get().cboEnabled() || SQLConf.get().planStatsEnabled();
     hasNaN = byCosts && plan.exists(new HasNaN());
     hasJoin = plan.exists(new IsJoin());
