@@ -1,3 +1,4 @@
+import java.lang.reflect.Method;
 import java.util.*;
 import java.util.concurrent.*;
 import org.apache.iceberg.ContentScanTask;
@@ -7,38 +8,29 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.TableUtil;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.types.Types;
-import org.apache.spark.sql.connector.expressions.Expression;
-import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
-import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
-import org.apache.spark.sql.connector.expressions.filter.AlwaysFalse;
-import org.apache.spark.sql.connector.expressions.filter.AlwaysTrue;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
-import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.util.Utils;
-import org.apache.spark.unsafe.types.UTF8String;
 
 /** An Iceberg scan, with what Python knows of it. */
 class PlannedScan {
-  static final int MOST_KEYS = 100000; // of a join; beyond them only their range is used
-
   final Scan target;
   final SparkTable table;
   final Attached attached;
   final QueryTraits query;
   final Predicate[] pushed;
   final Schema schema;
+  final Conditions conditions;
   final Long snapshot;
   final int files;
   final long bytes;
   Map answer;
-  String skipped = "";
-  int filesSkipped = 0;
-  long bytesSkipped = 0;
+  final SkippedTasks byConditions = new SkippedTasks();
+  SkippedTasks byKeys = new SkippedTasks(); // of a join, for the last batch of those
   long nanoseconds = 0; // in which Rookery planned
+  final ThreadLocal pruned = new ThreadLocal(); // the tasks that the keys of a join leave, for the next batch
 
   PlannedScan(Scan target, TableHandler handler, Predicate[] pushed) throws Exception {
     this.target = target;
@@ -47,6 +39,7 @@ class PlannedScan {
     this.query = handler.query;
     this.pushed = pushed;
     this.schema = (Schema) Reflect.call(target, "schema");
+    this.conditions = new Conditions(schema);
     this.snapshot = (Long) Reflect.call(target, "snapshotId");
     List tasks = tasks(); // which Spark needs as well
     long started = System.nanoTime();
@@ -77,14 +70,14 @@ class PlannedScan {
       return;
     }
     Map request = request();
-    request.put("where", encoded(pushed));
+    request.put("where", conditions.encoded(pushed));
     request.put("columns", columns());
     request.put("costs", Boolean.valueOf(query.byCosts));
     request.put("joins", Boolean.valueOf(query.hasJoin));
     long started = System.nanoTime();
     answer = (Map) attached.ask(request, query.budget);
     if (isUseful()) {
-      removeTasks(answer, request);
+      removeTasks(answer, request, byConditions);
     }
     nanoseconds += System.nanoTime() - started;
   }
@@ -95,21 +88,62 @@ class PlannedScan {
     return projection.findField(MetadataColumns.IS_DELETED.fieldId()) != null;
   }
 
-  /** Prunes again, by the keys of a join. */
-  void filter(Predicate[] keys) throws Exception {
-    Map request = request();
-    List where = new ArrayList();
-    for (int i = 0; i < keys.length; i++) {
-      where.add(keys[i].children().length > MOST_KEYS ? range(keys[i]) : encode(keys[i]));
+  /**
+   * Prunes again, by the keys of a join. Spark asks for a batch next, on the same thread. Only that one is pruned:
+   * Spark may use a scan at several places of a plan, which have other keys or none.
+   */
+  synchronized void filter(Forwarding forwarding, Method filter, Predicate[] keys) throws Throwable {
+    List all = tasks();
+    try {
+      Predicate[] partitions = ofPartitions(keys);
+      if (partitions.length > 0) {
+        forwarding.forward(target, filter, new Object[] {partitions});
+      }
+      if (attached.runtime) {
+        skipByKeys(keys);
+      }
+      pruned.set(tasks());
+    } finally {
+      resetTasks(all);
     }
-    request.put("where", where);
-    request.put("runtime", Boolean.TRUE);
-    long started = System.nanoTime();
-    Map found = (Map) attached.ask(request, query.budget);
-    if (found != null && !found.containsKey("unknown")) {
-      removeTasks(found, request);
+  }
+
+  void skipByKeys(Predicate[] keys) {
+    try {
+      Map request = request();
+      List where = new ArrayList();
+      for (int i = 0; i < keys.length; i++) {
+        where.add(conditions.ofKeys(keys[i]));
+      }
+      request.put("where", where);
+      request.put("runtime", Boolean.TRUE);
+      long started = System.nanoTime();
+      Map found = (Map) attached.ask(request, query.budget);
+      if (found != null && !found.containsKey("unknown")) {
+        SkippedTasks byTheseKeys = new SkippedTasks();
+        removeTasks(found, request, byTheseKeys);
+        byKeys = byTheseKeys;
+      }
+      nanoseconds += System.nanoTime() - started;
+    } catch (Throwable error) {
+      attached.failed(error);
     }
-    nanoseconds += System.nanoTime() - started;
+  }
+
+  /** The batch of the tasks that the keys of a join leave, if it is asked for these; else that of all tasks. */
+  synchronized Object batch(Forwarding forwarding, Method toBatch) throws Throwable {
+    List remaining = (List) pruned.get();
+    if (remaining == null) {
+      return forwarding.forward(target, toBatch, null);
+    }
+    pruned.remove();
+    List all = tasks();
+    resetTasks(remaining);
+    try {
+      return forwarding.forward(target, toBatch, null);
+    } finally {
+      resetTasks(all);
+    }
   }
 
   /**
@@ -149,7 +183,11 @@ class PlannedScan {
     return request;
   }
 
-  void removeTasks(Map found, Map request) throws Exception {
+  void resetTasks(List tasks) throws Exception {
+    Reflect.method(target.getClass(), "resetTasks", new Class[] {List.class}).invoke(target, new Object[] {tasks});
+  }
+
+  void removeTasks(Map found, Map request, SkippedTasks skipped) throws Exception {
     Skipped paths = attached.skipped(found, request, query.budget);
     List tasks = tasks();
     if (paths.isEmpty() || tasks.isEmpty()) {
@@ -159,16 +197,15 @@ class PlannedScan {
     for (int i = 0; i < tasks.size(); i++) {
       ContentScanTask task = (ContentScanTask) tasks.get(i);
       if (paths.has(task.file().location())) {
-        bytesSkipped += task.sizeBytes();
+        skipped.bytes += task.sizeBytes();
       } else {
         remaining.add(task);
       }
     }
     if (remaining.size() < tasks.size()) {
-      Reflect.method(target.getClass(), "resetTasks", new Class[] {List.class}).invoke(target, new Object[] {remaining});
-      filesSkipped += tasks.size() - remaining.size();
-      String stages = found.get("by") + (request.containsKey("runtime") ? " (join keys)" : "");
-      skipped = skipped.isEmpty() ? stages : skipped + ", " + stages;
+      resetTasks(remaining);
+      skipped.files = tasks.size() - remaining.size();
+      skipped.stages = String.valueOf(found.get("by"));
     }
   }
 
@@ -186,184 +223,48 @@ class PlannedScan {
     return ids;
   }
 
-  List encoded(Predicate[] predicates) {
-    List all = new ArrayList();
-    for (int i = 0; i < predicates.length; i++) {
-      all.add(encode(predicates[i]));
-    }
-    return all;
+  int filesRead(boolean isByKeys) {
+    return files - byConditions.files - (isByKeys ? byKeys.files : 0);
   }
 
-  Object encode(Object expression) {
-    Map node = new LinkedHashMap();
-    if (expression instanceof AlwaysTrue || expression instanceof AlwaysFalse) {
-      node.put("op", expression instanceof AlwaysTrue ? "ALWAYS_TRUE" : "ALWAYS_FALSE");
-      return node;
-    }
-    if (expression instanceof NamedReference) {
-      Integer id = fieldId(((NamedReference) expression).fieldNames());
-      if (id != null) {
-        node.put("column", id);
-        return node;
-      }
-    } else if (expression instanceof Literal) {
-      Literal literal = (Literal) expression;
-      Object value = jsonValue(literal.value());
-      if (value != null || literal.value() == null) {
-        node.put("type", literal.dataType().catalogString());
-        node.put("value", value);
-        return node;
-      }
-    } else if (expression instanceof GeneralScalarExpression) {
-      GeneralScalarExpression general = (GeneralScalarExpression) expression;
-      List children = new ArrayList();
-      Expression[] parts = general.children();
-      boolean isIn = general.name().equals("IN");
-      for (int i = 0; i < (isIn ? 1 : parts.length); i++) {
-        children.add(encode(parts[i]));
-      }
-      node.put("op", general.name());
-      node.put("of", children);
-      if (!isIn || putValues(parts, node)) {
-        return node;
-      }
-      node.clear();
-      node.put("opaque", "IN");
-      return node;
-    }
-    node.put("opaque", String.valueOf(expression));
-    return node;
+  long bytesRead(boolean isByKeys) {
+    return bytes - byConditions.bytes - (isByKeys ? byKeys.bytes : 0);
   }
 
-  /** Adds the values of a list, which may be long; false if they are not literals of one type. */
-  static boolean putValues(Expression[] parts, Map node) {
-    if (parts.length > MOST_KEYS) {
-      return false;
+  /** The stages that skipped files. */
+  String stages(boolean isByKeys) {
+    if (!isByKeys || byKeys.files == 0) {
+      return byConditions.stages;
     }
-    List values = new ArrayList(parts.length);
-    DataType type = null;
-    for (int i = 1; i < parts.length; i++) {
-      if (!(parts[i] instanceof Literal)) {
-        return false;
-      }
-      Literal literal = (Literal) parts[i];
-      Object value = jsonValue(literal.value());
-      if (value == null && literal.value() != null || type != null && !type.equals(literal.dataType())) {
-        return false;
-      }
-      type = literal.dataType();
-      values.add(value);
-    }
-    if (type == null) {
-      return false;
-    }
-    node.put("type", type.catalogString());
-    node.put("values", values);
-    return true;
+    return (byConditions.files == 0 ? "" : byConditions.stages + ", ") + byKeys.stages + " (join keys)";
   }
 
-  /** The range of too many keys, where their order is that of the values. */
-  Object range(Predicate keys) {
-    Expression[] parts = keys.children();
-    Comparable least = null;
-    Comparable greatest = null;
-    DataType type = null;
-    boolean isRanged = keys.name().equals("IN");
-    for (int i = 1; i < parts.length && isRanged; i++) {
-      Object value = parts[i] instanceof Literal ? ((Literal) parts[i]).value() : null;
-      isRanged = value instanceof Integer || value instanceof Long || value instanceof UTF8String;
-      if (isRanged) {
-        type = ((Literal) parts[i]).dataType();
-        least = least == null || least.compareTo(value) > 0 ? (Comparable) value : least;
-        greatest = greatest == null || greatest.compareTo(value) < 0 ? (Comparable) value : greatest;
-      }
-    }
-    Map node = new LinkedHashMap();
-    if (!isRanged) {
-      node.put("opaque", "IN");
-      return node;
-    }
-    List both = new ArrayList();
-    both.add(compared(">=", parts[0], type, least));
-    both.add(compared("<=", parts[0], type, greatest));
-    node.put("op", "AND");
-    node.put("of", both);
-    return node;
-  }
-
-  Map compared(String name, Object column, DataType type, Object value) {
-    Map literal = new LinkedHashMap();
-    literal.put("type", type.catalogString());
-    literal.put("value", jsonValue(value));
-    List sides = new ArrayList();
-    sides.add(encode(column));
-    sides.add(literal);
-    Map node = new LinkedHashMap();
-    node.put("op", name);
-    node.put("of", sides);
-    return node;
-  }
-
-  /** The value as JSON has it; null for what it has no exact form for. */
-  static Object jsonValue(Object value) {
-    if (value instanceof Boolean || value instanceof Integer || value instanceof Long
-        || value instanceof Short || value instanceof Byte) {
-      return value;
-    }
-    if (value instanceof Float) { // as a double, exactly
-      return Double.toHexString(((Float) value).doubleValue());
-    }
-    if (value instanceof Double) {
-      return Double.toHexString(((Double) value).doubleValue());
-    }
-    if (value instanceof Decimal) {
-      return ((Decimal) value).toJavaBigDecimal().toPlainString();
-    }
-    if (value instanceof UTF8String) {
-      return Base64.getEncoder().encodeToString(((UTF8String) value).getBytes());
-    }
-    if (value instanceof byte[]) {
-      return Base64.getEncoder().encodeToString((byte[]) value);
-    }
-    return null;
-  }
-
-  Integer fieldId(String[] parts) {
-    Types.StructType struct = schema.asStruct();
-    for (int i = 0; i < parts.length; i++) {
-      Types.NestedField field = struct.field(parts[i]);
-      if (field == null) {
-        return null;
-      }
-      if (i == parts.length - 1) {
-        return Integer.valueOf(field.fieldId());
-      }
-      if (!field.type().isStructType()) {
-        return null;
-      }
-      struct = field.type().asStructType();
-    }
-    return null;
-  }
-
-  Map summary() {
+  /** What a node of a plan reads that is pruned by the keys of a join, or not. */
+  Map summary(boolean isByKeys) {
     Map summary = new LinkedHashMap();
     summary.put("table", table.name());
     summary.put("snapshot", snapshot);
     summary.put("files", Integer.valueOf(files));
-    summary.put("files_read", Integer.valueOf(files - filesSkipped));
+    summary.put("files_read", Integer.valueOf(filesRead(isByKeys)));
     summary.put("bytes", Long.valueOf(bytes));
-    summary.put("bytes_read", Long.valueOf(bytes - bytesSkipped));
-    summary.put("by", skipped);
+    summary.put("bytes_read", Long.valueOf(bytesRead(isByKeys)));
+    summary.put("by", stages(isByKeys));
     summary.put("ms", Double.valueOf(nanoseconds / 1e6));
     return summary;
   }
 
   String describe() {
-    if (filesSkipped == 0) {
+    if (filesRead(true) == files) {
       return "Rookery(all " + files + " files)";
     }
-    String size = Utils.bytesToString(bytes - bytesSkipped) + " of " + Utils.bytesToString(bytes);
-    return "Rookery(" + (files - filesSkipped) + " of " + files + " files, " + size + ", by " + skipped + ")";
+    String size = Utils.bytesToString(bytesRead(true)) + " of " + Utils.bytesToString(bytes);
+    return "Rookery(" + filesRead(true) + " of " + files + " files, " + size + ", by " + stages(true) + ")";
   }
+}
+
+/** The tasks of a scan that were skipped. */
+class SkippedTasks {
+  int files = 0;
+  long bytes = 0;
+  String stages = "";
 }

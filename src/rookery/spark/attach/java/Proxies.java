@@ -121,12 +121,11 @@ class ScanHandler extends Forwarding {
   final String identity;
   final int hash;
   Statistics statistics;
-  int statisticsSkip; // the number of skipped files when they were computed
 
   ScanHandler(PlannedScan planned) {
     this.planned = planned;
     // Iceberg describes only the predicates that it uses itself.
-    this.identity = planned.target.description() + Arrays.toString(planned.pushed) + planned.filesSkipped;
+    this.identity = planned.target.description() + Arrays.toString(planned.pushed) + planned.byConditions.files;
     this.hash = planned.target.hashCode();
   }
 
@@ -146,23 +145,19 @@ class ScanHandler extends Forwarding {
       return Integer.valueOf(hash);
     }
     if (name.equals("filter")) {
-      Predicate[] keys = (Predicate[]) arguments[0];
-      Predicate[] partitions = planned.ofPartitions(keys);
-      if (partitions.length > 0) {
-        forward(planned.target, called, new Object[] {partitions});
-      }
-      runtime(keys);
+      planned.filter(this, called, (Predicate[]) arguments[0]);
       return null;
     }
     if (name.equals("estimateStatistics") && arguments == null) {
       return statistics(called);
     }
+    if (name.equals("toBatch")) {
+      Object batch = planned.batch(this, called);
+      return Reflect.proxied(batch, new BatchHandler((Batch) batch, this));
+    }
     Object answer = forward(planned.target, called, arguments);
     if (name.equals("description") || name.equals("toString")) {
       return answer + " " + planned.describe();
-    }
-    if (name.equals("toBatch")) {
-      return Reflect.proxied(answer, new BatchHandler((Batch) answer, this));
     }
     if (name.equals("filterAttributes")) {
       return attributes((NamedReference[]) answer);
@@ -188,31 +183,19 @@ class ScanHandler extends Forwarding {
     CustomTaskMetric[] changed = new CustomTaskMetric[original.length];
     for (int i = 0; i < original.length; i++) {
       String name = original[i].name();
-      long more = name.equals("skippedDataFiles") ? planned.filesSkipped : 0;
-      more = name.equals("resultDataFiles") ? -planned.filesSkipped : more;
-      more = name.equals("totalDataFileSize") ? -planned.bytesSkipped : more;
+      long more = name.equals("skippedDataFiles") ? planned.files - planned.filesRead(true) : 0;
+      more = name.equals("resultDataFiles") ? planned.filesRead(true) - planned.files : more;
+      more = name.equals("totalDataFileSize") ? planned.bytesRead(true) - planned.bytes : more;
       more = name.equals("totalPlanningDuration") ? planned.nanoseconds / 1000000 : more;
       changed[i] = new Counted(name, original[i].value() + more);
     }
     return changed;
   }
 
-  void runtime(Predicate[] keys) {
-    try {
-      if (planned.attached.runtime) {
-        planned.filter(keys);
-      }
-    } catch (Throwable error) {
-      planned.attached.failed(error);
-    }
-  }
-
   /** The statistics of the files that are left; Spark asks many times for a plan. */
   synchronized Object statistics(Method estimate) throws Throwable {
-    if (statistics == null || statisticsSkip != planned.filesSkipped) {
-      Statistics original = (Statistics) forward(planned.target, estimate, null);
-      statistics = known(original);
-      statisticsSkip = planned.filesSkipped;
+    if (statistics == null) {
+      statistics = known((Statistics) forward(planned.target, estimate, null));
     }
     return statistics;
   }

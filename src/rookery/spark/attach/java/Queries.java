@@ -87,7 +87,7 @@ class QueryLog implements QueryExecutionListener {
       Scan scan = ((BatchScanExec) plan).scan();
       Object handler = Reflect.handlerOf(scan);
       if (handler instanceof ScanHandler) {
-        Map entry = ((ScanHandler) handler).planned.summary();
+        Map entry = ((ScanHandler) handler).planned.summary(((BatchScanExec) plan).runtimeFilters().nonEmpty());
         SparkPlan counting = filter == null ? plan : filter;
         entry.put("estimated", Plans.estimated(counting, plan));
         entry.put("rows", Plans.rows(counting, runs));

@@ -24,6 +24,9 @@ public class RookeryAttach {
     Attached attached = new Attached((Function) planner.get(0), chosen);
     SESSIONS.put(session, attached);
     session.listenerManager().register(attached.queries);
+    if (attached.runtime) {
+      FewKeysRule.add(session, new FewKeysRule(attached));
+    }
     Object extensions = session.extensions();
     synchronized (EXTENSIONS) {
       if (EXTENSIONS.put(extensions, Boolean.TRUE) == null) { // rules cannot be removed again
@@ -36,6 +39,7 @@ public class RookeryAttach {
     Attached attached = (Attached) SESSIONS.remove(session);
     if (attached != null) {
       session.listenerManager().unregister(attached.queries);
+      FewKeysRule.remove(session);
     }
   }
 
