@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rookery.api.closest import missing_hint
 from rookery.maintain.steps.neighbours import Neighbours
-from rookery.model import CatalogError, MissingTableError, TableName, UsageError
+from rookery.model import CatalogError, EmptyCatalogError, MissingTableError, TableName, UsageError
 from rookery.model.cache import Cache
 from rookery.sidecar import Store, store_of
 from rookery.tables import Table
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from rookery.api.discover import DiscoverReport
+    from rookery.api.load import LoadReport
     from rookery.api.maintain import MaintainReport
     from rookery.api.status import StatusReport
+    from rookery.api.tables import TableList
 
 __all__ = ["Lake", "connect"]
 
@@ -68,21 +72,37 @@ class Lake:
 
     def table_name(self, text: str) -> TableName:
         """Read `namespace.table` or `catalog.namespace.table`."""
-        return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
+        try:
+            return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
+        except UsageError as error:
+            if "." in text or not text:
+                raise
+            hint = missing_hint(self._catalog, TableName(self.name, (), text))
+            raise UsageError(error.message, hint=hint if "did you" in hint else error.hint) from error
 
     def load(self, named: str | TableName) -> PyIcebergTable:
         """Return a table as PyIceberg loads it, of this lake or of a catalog that its name begins with."""
-        return iceberg(self._table(named)).table
+        return iceberg(self._found(named)).table
 
     def open(self, named: str | TableName) -> tuple[Table, Store]:
         """Open a table as it is now, with the states and segments beside it."""
-        loaded = self._table(named)
+        loaded = self._found(named)
         return loaded, store_of(loaded, self.cache)
 
-    def _table(self, named: str | TableName) -> Table:
+    def _found(self, named: str | TableName) -> Table:
+        """Open a table; if there is none, the error names those of similar names."""
         name = self.table_name(named) if isinstance(named, str) else named
-        catalog = self._catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
-        return catalog.open(name)
+        try:
+            return self._table(name)
+        except MissingTableError as error:
+            hint = missing_hint(self._catalog_of(name), name)
+            raise MissingTableError(error.message, hint=hint) from error
+
+    def _table(self, name: TableName) -> Table:
+        return self._catalog_of(name).open(name)
+
+    def _catalog_of(self, name: TableName) -> Catalog:
+        return self._catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""
@@ -90,11 +110,17 @@ class Lake:
             return [self.table_name(pattern)]
         pattern = pattern.removeprefix(f"{self.name}.")
         matching = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
-        if not matching and pattern == "*":
-            raise UsageError(f"{self.name} has no tables", hint="create one, or check --catalog")
+        if not matching and pattern == ALL:
+            raise EmptyCatalogError(
+                f"{self.name} has no tables", hint="`rookery load FILE… db.t` makes one; or check --catalog"
+            )
         if not matching:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
         return sorted(matching, key=str)
+
+    def find_all(self, patterns: Sequence[str]) -> list[TableName]:
+        """Return the tables that any of the patterns match, each once."""
+        return list(dict.fromkeys(name for pattern in patterns for name in self.find(pattern)))
 
     def neighbours(self) -> Neighbours:
         """Return the tables of the catalog, for checks before files are deleted."""
@@ -126,6 +152,39 @@ class Lake:
         from rookery.spark import session  # pyspark is an extra, and slow to import
 
         return session(self.config, master=master, conf=conf, attach=attach)
+
+    def load_files(
+        self,
+        files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        table: str,
+        *,
+        partition: str | Sequence[str] = (),
+        sort: str | Sequence[str] = (),
+        append: bool = False,
+    ) -> LoadReport:
+        """Make a table of files, or with *append* add their rows to one, in one commit and without Spark.
+
+        Files are Parquet, CSV, JSON Lines, ORC or Arrow: paths, folders, patterns or URLs. *partition* is a
+        column, or a transform such as `day(ts)`; *sort* is a column, or `ts desc`; or several of these.
+        """
+        from rookery.api.load import load_files  # brings what only a writer needs
+
+        name = self.table_name(table)
+        return load_files(
+            self._catalog_of(name),
+            name,
+            [files] if isinstance(files, str | os.PathLike) else files,
+            properties=dict(self.properties),
+            partition=[partition] if isinstance(partition, str) else partition,
+            sort=[sort] if isinstance(sort, str) else sort,
+            append=append,
+        )
+
+    def list_tables(self, *patterns: str) -> TableList:
+        """Return the tables, all or those that patterns match, with rows, files, size and last commit."""
+        from rookery.api.tables import list_tables  # which imports this module
+
+        return list_tables(self, patterns)
 
     def status(self, *patterns: str, **options: Any) -> StatusReport:
         """Return the status of tables, all or those that patterns match; see `rookery.api.status.status`."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rookery.api import count as counting
+from rookery.api import describe as describing
 from rookery.api import estimate as estimating
 from rookery.api import explain as explaining
 from rookery.api import indexes as indexing
@@ -51,6 +52,10 @@ class TableHandle:
         chosen = find_policies() if policies is None else policies
         table_status = status_of(self.lake, self.name, chosen, now=time.time(), columns=columns)
         return StatusReport((table_status,))
+
+    def describe(self) -> describing.DescribeReport:
+        """Return what the table is: columns, layout, properties, files, snapshots, branches and tags."""
+        return describing.describe(self.load()[0])
 
     def indexes(self) -> indexing.IndexReport:
         """Return the indexes of the table."""
