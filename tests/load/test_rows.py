@@ -152,6 +152,12 @@ class TestCsv:
         assert table.to_pylist()[-1]["n"] == 1.5
         assert table.num_rows == 51
 
+    def test_bytes_that_are_no_text(self, tmp_path: Path) -> None:
+        (tmp_path / "a.csv").write_bytes("a,b\n1,x\n2,café\n".encode("latin-1"))
+        error = str(refused(tmp_path / "a.csv"))
+        assert "a.csv, line 3: column b: " in error
+        assert "UTF8" in error
+
     def test_delimiter(self, tmp_path: Path) -> None:
         assert types_of(write(tmp_path / "a.csv", "a;b\n1;x, y\n")) == {"a": "int64", "b": "large_string"}
 

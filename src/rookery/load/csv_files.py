@@ -49,12 +49,22 @@ class CsvFile:
             try:
                 with self._open(types, threads=True) as reader:
                     schema = reader.schema
+                    if not self._are_texts(schema, types):
+                        continue
                     for _ in reader:
                         pass
                 return schema
             except pa.ArrowInvalid as error:
                 if schema is None or not self._widen(types, schema, str(error), given):
                     raise self._located(error, types) from error
+
+    def _are_texts(self, schema: pa.Schema, types: dict[str, pa.DataType]) -> bool:
+        """Make columns texts that pyarrow takes for bytes as they are not UTF-8: then that is an error."""
+        of_bytes = [
+            field.name for field in schema if pa.types.is_binary(field.type) and field.name not in types
+        ]
+        types.update(dict.fromkeys(of_bytes, pa.string()))
+        return not of_bytes
 
     def _widen(
         self, types: dict[str, pa.DataType], schema: pa.Schema, message: str, given: pa.Schema | None
