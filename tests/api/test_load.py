@@ -283,6 +283,12 @@ class TestAppend:
             lake.load_files(csv(tmp_path, text), "db.t", append=True)
         assert rookery.table("db.t", lake).count() == 1
 
+    def test_texts_in_the_types_of_the_table(self, lake: Lake, tmp_path: Path) -> None:
+        (tmp_path / "a.jsonl").write_text('{"id": 3, "day": "2024-01-03", "code": "2024-01-04"}')
+        lake.load_files(tmp_path / "a.jsonl", "db.t", append=True)
+        row = {"id": 3, "zip": None, "day": dt.date(2024, 1, 3), "code": "2024-01-04"}
+        assert rookery.table("db.t", lake).read("id = 3").to_pylist() == [row]
+
     def test_types_that_differ(self, lake: Lake, tmp_path: Path) -> None:
         pq.write_table(pa.table({"id": ["1"]}), tmp_path / "a.parquet")
         with pytest.raises(UsageError, match="column id is large_string in the files, and int64"):

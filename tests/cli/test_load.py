@@ -129,3 +129,51 @@ class TestDidYouMean:
         assert code == 2
         assert "Did you mean" in err
         assert f"'{meant}'" in err
+
+
+class TestMetadataFile:
+    @pytest.fixture
+    def metadata(self, rookery: Rookery, flights: Path, home: Path) -> Path:
+        """The metadata file of a table that no catalog knows."""
+        rookery("load", flights, "nyc.flights", "--partition", "day(day)")
+        (path,) = home.rglob("*.metadata.json")
+        (database,) = home.rglob("catalog.db")
+        database.unlink()
+        return path
+
+    def test_what_reads(self, rookery: Rookery, metadata: Path) -> None:
+        assert rookery("count", metadata, "id > 1")[:2] == (0, "2\n")
+        code, out, _ = rookery("read", f"file://{metadata}", "id = 1", "--output", "json")
+        assert (code, json.loads(out)) == (0, [{"id": 1, "origin": "AMS", "day": "2024-01-01"}])
+        explained = json.loads(rookery("explain", metadata, "day = '2024-01-01'", "--output", "json")[1])
+        assert [stage["files_out"] for stage in explained["stages"]][-1] == 1
+        for command in ("describe", "stats", "estimate"):
+            code, out, err = rookery(command, metadata)
+            assert (code, err) == (0, "")
+            assert str(metadata) in out
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("analyze", "PATH"),
+            ("status", "PATH"),
+            ("tables", "PATH"),
+            ("maintain", "PATH"),
+            ("index", "add", "PATH", "bloom", "id"),
+            ("index", "drop", "PATH", "bloom", "id"),
+            ("load", "PATH", "PATH"),
+        ],
+    )
+    def test_what_needs_a_catalog(self, words: tuple[str, ...], rookery: Rookery, metadata: Path) -> None:
+        before = sorted(metadata.parents[3].rglob("*"))
+        code, out, err = rookery(*(metadata if word == "PATH" else word for word in words))
+        assert (code, out) == (2, "")
+        assert "is a metadata file" in err
+        assert "hint: describe, stats" in err
+        assert not [path for path in metadata.parents[3].rglob("*.rookery") if path not in before]
+
+    def test_a_file_that_is_not_there(self, rookery: Rookery, tmp_path: Path) -> None:
+        code, _, err = rookery("count", tmp_path / "v1.metadata.json")
+        assert code == 2
+        assert "cannot be read" in err
+        assert "Spark" not in err

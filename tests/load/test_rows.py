@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import datetime as dt
 import gzip
 import json
 from collections.abc import Mapping
@@ -208,6 +209,26 @@ class TestJson:
         lines = "\n".join(json.dumps({"a": text}) for text in texts)
         assert rows_of(write(tmp_path / "a.jsonl", lines)).column("a").to_pylist() == texts
 
+    @pytest.mark.parametrize(
+        ("texts", "kind"),
+        [
+            (["2024-01-01T10:00:00Z", "2024-01-01T10:00:00+02:00"], "timestamp[us, tz=UTC]"),
+            (["2024-01-01T10:00:00Z", "2024-01-01T10:00:00"], "large_string"),
+            (["2024-01-01T10:00:00", "2024-01-02"], "timestamp[us]"),
+        ],
+    )
+    @pytest.mark.parametrize("chunk", [16, 1 << 20])
+    def test_time_zones(
+        self, texts: list[str], kind: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(json_lines, "_CHUNK", chunk)
+        path = write(tmp_path / "a.jsonl", "\n".join(json.dumps({"a": text, "b": [text]}) for text in texts))
+        table = rows_of(path)
+        assert str(table.schema.field("a").type) == kind
+        moments = [dt.datetime.fromisoformat(text) for text in texts]
+        assert table.column("a").to_pylist() == (texts if kind == "large_string" else moments)
+        assert table.column("b").to_pylist() == [[text] for text in texts]
+
     def test_an_array(self, tmp_path: Path) -> None:
         error = refused(write(tmp_path / "a.json", '[{"a": 1}]'))
         assert "one JSON array" in str(error)
@@ -236,6 +257,11 @@ class TestInputs:
     def test_files_with_different_columns(self, tmp_path: Path) -> None:
         one, two = write(tmp_path / "a.csv", "a,b\n1,x\n"), write(tmp_path / "b.csv", "a,c\n1.5,2\n")
         assert rows_of(one, two).to_pylist() == [{"a": 1, "b": "x", "c": None}, {"a": 1.5, "b": None, "c": 2}]
+
+    def test_decimals_are_not_rounded(self, tmp_path: Path) -> None:
+        for name, kind in [("a", pa.decimal128(20, 2)), ("b", pa.float64())]:
+            pq.write_table(pa.table({"a": pa.array([1], kind)}), tmp_path / f"{name}.parquet")
+        assert "column a is decimal128(20, 2)" in str(refused(tmp_path / "a.parquet", tmp_path / "b.parquet"))
 
     def test_a_column_of_two_types(self, tmp_path: Path) -> None:
         error = refused(write(tmp_path / "a.csv", "a\n1\n"), write(tmp_path / "b.csv", "a\nx\n"))

@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.api.closest import missing_hint
 from rookery.maintain.steps.neighbours import Neighbours
-from rookery.model import CatalogError, EmptyCatalogError, MissingTableError, TableName, UsageError
+from rookery.model import (
+    CatalogError,
+    EmptyCatalogError,
+    MetadataFile,
+    MissingTableError,
+    TableName,
+    UsageError,
+    is_metadata_file,
+)
 from rookery.model.cache import Cache
 from rookery.sidecar import Store, store_of
 from rookery.tables import Table
 from rookery.tables.config import CatalogConfig, configured, resolve
-from rookery.tables.formats import Catalog, open_catalog
+from rookery.tables.formats import Catalog, open_catalog, open_metadata
 from rookery.tables.iceberg import IcebergCatalog, iceberg
 
 if TYPE_CHECKING:
@@ -72,6 +80,8 @@ class Lake:
 
     def table_name(self, text: str) -> TableName:
         """Read `namespace.table` or `catalog.namespace.table`."""
+        if is_metadata_file(text):
+            raise not_in_catalog(text)
         try:
             return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
         except UsageError as error:
@@ -88,6 +98,11 @@ class Lake:
         """Open a table as it is now, with the states and segments beside it."""
         loaded = self._found(named)
         return loaded, store_of(loaded, self.cache)
+
+    def open_metadata(self, file: MetadataFile) -> tuple[Table, Store]:
+        """Open the table of a metadata file, with the states and segments beside it; no catalog is asked."""
+        table = open_metadata(file, file.location, self.properties, "check the path, and that it can be read")
+        return table, store_of(table, self.cache)
 
     def _found(self, named: str | TableName) -> Table:
         """Open a table; if there is none, the error names those of similar names."""
@@ -206,6 +221,14 @@ class Lake:
 
     def __repr__(self) -> str:
         return f"<Lake {self.name}>"
+
+
+def not_in_catalog(text: str) -> UsageError:
+    """Return the error of what needs a catalog, for a metadata file."""
+    return UsageError(
+        f"{text} is a metadata file, and this needs the table's name in a catalog",
+        hint="describe, stats, explain, read, count and estimate take metadata files",
+    )
 
 
 def is_pattern(text: str) -> bool:

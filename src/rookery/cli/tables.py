@@ -30,7 +30,9 @@ def tables(
 
 def describe(
     context: typer.Context,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")],
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="A table by its name, or by its metadata file.")
+    ],
 ) -> None:
     """Show what a table is: columns, partitions, sort order, properties, files, snapshots, branches and tags.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pajson
 
 from rookery.load.inputs import InputFile
@@ -35,12 +36,24 @@ class JsonLinesFile:
         for lines in self._lines():
             known = _parsed_schema(given) if given is not None else None
             table = self._parsed(lines, known, "infer")
+            if any(_has_times(kind) for kind in table.schema.types):
+                table = self._with_times(lines, table.schema)
             for field in stored_schema(table.schema, self.source.shown):
                 kind = _widest(columns.get(field.name, field.type), field.type)
                 if kind is None:
                     raise self._mixed(lines, field.name, columns[field.name])
                 columns[field.name] = kind
         return pa.schema(list(columns.items()))
+
+    def _with_times(self, lines: _Lines, schema: pa.Schema) -> pa.Table:
+        """Return lines with times as they are written: pyarrow ignores whether they have a time zone."""
+        as_texts = pa.schema([field.with_type(_as_texts(field.type)) for field in schema])
+        table = self._parsed(lines, as_texts, "infer")
+        for number, field in enumerate(schema):
+            if pa.types.is_timestamp(field.type):
+                kind = _time_type(table.column(number))
+                table = table.set_column(number, pa.field(field.name, kind), table.column(number).cast(kind))
+        return table
 
     def _mixed(self, lines: _Lines, name: str, kind: pa.DataType) -> UsageError:
         """Return the error for the first value of another type than those of earlier lines."""
@@ -123,12 +136,37 @@ def _first_bad(text: bytes, parse: Callable[[bytes], pa.Table], error: Exception
 
 
 def _widest(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type of both; texts of which only some look like times are texts."""
+    """Return the type of both; texts of which only some are times of one kind are texts."""
     text = pa.large_string()
-    looks = {pa.types.is_timestamp(kind) for kind in (first, second)}
-    if looks == {True, False} and text in (first, second):
-        return text
-    return merged(first, second)
+    kinds = [text if pa.types.is_timestamp(kind) else kind for kind in (first, second)]
+    return text if first != second and kinds == [text, text] else merged(first, second)
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_has_times(kind.field(number).type) for number in range(kind.num_fields))
+    return bool(pa.types.is_timestamp(kind))
+
+
+def _as_texts(kind: pa.DataType) -> pa.DataType:
+    """Return a type with texts in place of times."""
+    if pa.types.is_timestamp(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([part.with_type(_as_texts(part.type)) for part in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_as_texts(kind.value_type)))
+    return kind
+
+
+def _time_type(texts: pa.ChunkedArray) -> pa.DataType:
+    """Return the type of texts that are times: with a time zone, without, or texts if some have one."""
+    zoned = pc.match_substring_regex(texts, r"(Z|[+-]\d\d:?(\d\d)?)$", ignore_case=True)
+    dated = pc.match_substring_regex(texts, r"^\d+-\d+-\d+$")  # whose last part is no time zone
+    kinds = set(pc.and_not(zoned, dated).unique().drop_null().to_pylist())
+    if len(kinds) != 1:
+        return pa.string()
+    return pa.timestamp("us", tz="UTC" if kinds == {True} else None)
 
 
 def _parsed_schema(columns: pa.Schema) -> pa.Schema:
@@ -143,7 +181,8 @@ def _parsed_type(kind: pa.DataType) -> pa.DataType:
         return pa.list_(kind.value_field.with_type(_parsed_type(kind.value_type)))
     if pa.types.is_map(kind):
         return pa.map_(_parsed_type(kind.key_type), _parsed_type(kind.item_type))
-    if pa.types.is_large_string(kind) or kind == pa.uuid():
+    # Times are parsed by a cast, which minds time zones.
+    if pa.types.is_large_string(kind) or pa.types.is_temporal(kind) or kind == pa.uuid():
         return pa.string()
     if pa.types.is_large_binary(kind):
         return pa.binary()

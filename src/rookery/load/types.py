@@ -141,7 +141,9 @@ def merged(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
 
 
 def _are_alike(first: pa.DataType, second: pa.DataType) -> bool:
-    """Whether one of two types is not a text or a date that Arrow would take for bytes or numbers."""
+    """Whether the values of two types keep their meaning in a common one: Arrow merges more types."""
+    if {pa.types.is_decimal(kind) for kind in (first, second)} == {True, False}:
+        return not any(map(pa.types.is_floating, (first, second)))  # which would round decimals
     kinds = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_boolean, pa.types.is_temporal)
     if pa.types.is_null(first) or pa.types.is_null(second):
         return True
