@@ -19,6 +19,7 @@ import requests
 
 from rookery.spark.catalogs import ICEBERG_AWS, ICEBERG_VERSION, SQLITE_JDBC
 from rookery.spark.java import find_java
+from tests.rest.s3_server import BUCKET
 
 SOURCE = Path(__file__).with_name("RestCatalog.java")
 _FIXTURE = "1.11.0"  # the newest whose test classes are published
@@ -39,6 +40,7 @@ _MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"
     {others}
   </dependencies>
 </ivy-module>"""
+AS_CREDENTIALS = "x-as-credentials"  # a header of clients that get the settings as storage-credentials
 _HOP = {"transfer-encoding", "connection", "content-length", "content-encoding", "date", "server", "host"}
 
 
@@ -88,7 +90,7 @@ class RestServer:
     defaults: dict[str, str] = field(default_factory=dict)  # of the catalog's config
     requests: list[str] = field(default_factory=list)
 
-    def answer(self, path: str, body: bytes) -> bytes:
+    def answer(self, path: str, body: bytes, *, as_credentials: bool = False) -> bytes:
         """Add what is handed out to what the fixture says."""
         if path.startswith("/v1/config"):
             found = json.loads(body)
@@ -98,9 +100,20 @@ class RestServer:
             return body
         found = json.loads(body)
         if "metadata" in found:
-            found["config"] = {**found.get("config", {}), **self.handed_out}
-            found["storage-credentials"] = self.credentials
+            config, credentials = self.handed_out, self.credentials
+            if as_credentials:
+                config, credentials = apart(config)
+            found["config"] = {**found.get("config", {}), **config}
+            found["storage-credentials"] = credentials
         return json.dumps(found).encode()
+
+
+def apart(properties: Mapping[str, str]) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Return the settings of a store, and the secrets among them as storage-credentials."""
+    secret = {"s3.access-key-id", "s3.secret-access-key", "s3.session-token"}
+    plain = {key: value for key, value in properties.items() if key not in secret}
+    keys = {key: value for key, value in properties.items() if key in secret}
+    return plain, [{"prefix": f"s3://{BUCKET}/", "config": keys}]
 
 
 @contextmanager
@@ -124,7 +137,9 @@ def serve_catalog(properties: Mapping[str, str]) -> Iterator[RestServer]:
                     headers=headers,
                     timeout=60,
                 )
-                body = server.answer(self.path, found.content) if found.ok else found.content
+                body = found.content
+                if found.ok:
+                    body = server.answer(self.path, body, as_credentials=AS_CREDENTIALS in self.headers)
                 self.send_response(found.status_code)
                 for key, value in found.headers.items():
                     if key.lower() not in _HOP:
