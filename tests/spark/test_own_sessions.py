@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(program: str, home: Path, *arguments: str) -> Any:
     """Run a program of this folder, and return what it tells."""
-    variables = {"ROOKERY_HOME": str(home), "PYICEBERG_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    variables = {"ROOKERY_HOME": str(home), "PYICEBERG_HOME": str(home)}
     done = subprocess.run(
         [sys.executable, "-m", f"tests.spark.{program}", *arguments],
         env={**os.environ, **variables},
