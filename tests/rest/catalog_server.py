@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,6 +41,7 @@ _MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"
   </dependencies>
 </ivy-module>"""
 AS_CREDENTIALS = "x-as-credentials"  # a header of clients that get the settings as storage-credentials
+NEW_KEYS = "/new-keys"  # asks for other keys; those that were handed out have then expired
 _HOP = {"transfer-encoding", "connection", "content-length", "content-encoding", "date", "server", "host"}
 
 
@@ -89,6 +90,7 @@ class RestServer:
     credentials: list[dict[str, Any]] = field(default_factory=list)  # as storage-credentials
     defaults: dict[str, str] = field(default_factory=dict)  # of the catalog's config
     requests: list[str] = field(default_factory=list)
+    renew_keys: Callable[[], object] = lambda: None
 
     def answer(self, path: str, body: bytes, *, as_credentials: bool = False) -> bytes:
         """Add what is handed out to what the fixture says."""
@@ -128,6 +130,11 @@ def serve_catalog(properties: Mapping[str, str]) -> Iterator[RestServer]:
 
             def _pass_on(self) -> None:
                 server.requests.append(f"{self.command} {self.path}")
+                if self.path == NEW_KEYS:
+                    server.renew_keys()
+                    self.send_response(204)
+                    self.end_headers()
+                    return
                 length = int(self.headers.get("Content-Length") or 0)
                 headers = {key: value for key, value in self.headers.items() if key.lower() not in _HOP}
                 found = session.request(

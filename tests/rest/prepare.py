@@ -9,11 +9,13 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
+import requests
 from pyspark.sql import SparkSession
 
 import rookery
-from tests.rest.catalog_server import AS_CREDENTIALS
+from tests.rest.catalog_server import AS_CREDENTIALS, NEW_KEYS
 
 FILES, ROWS = 20, 20_000
 
@@ -59,6 +61,20 @@ def attached_lookups(spark: SparkSession, name: str) -> dict[str, tuple[list[str
     return found
 
 
+def through_the_session(spark: SparkSession, name: str) -> dict[str, Any]:
+    """Use a table of a catalog that Python does not know, also when the keys of its store have expired."""
+    name = name.replace("prod", "sparks_own", 1)
+    handle = rookery.table(name, spark=spark)
+    _, store = handle.load()
+    told = {"freshness": handle.stats().freshness, "count": handle.count("id = 4712")}
+    uri = handle.lake.properties["uri"]
+    requests.post(f"{uri}{NEW_KEYS}", timeout=60).raise_for_status()
+    told["states"] = len(store.states())
+    spark.sql(f"INSERT INTO {name} VALUES (-1, 'new')")
+    report = rookery.analyze(spark, name)
+    return told | {"files_read": report.files_read, "count of new": handle.count("id = -1")}
+
+
 def main(name: str, *secrets: str) -> None:
     lake = rookery.connect("prod")
     spark = lake.spark(master="local[2]", conf={"spark.driver.memory": "1g"})
@@ -86,6 +102,7 @@ def main(name: str, *secrets: str) -> None:
         "blobs": puffin.count(),
         "freshness": handle.stats().freshness,
     }
+    told["through the session"] = through_the_session(spark, name)
     sys.stdout.write(json.dumps(told) + "\n")
     spark.stop()
 

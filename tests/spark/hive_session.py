@@ -51,15 +51,6 @@ def fill(spark: SparkSession) -> None:
     rows.selectExpr(*columns).writeTo(NAME).option("distribution-mode", "none").append()
 
 
-def analyze(spark: SparkSession, lake: Lake) -> None:
-    """Analyze the table under another name: Python does not know the catalog."""
-    java: Any = spark._jvm.org.apache.iceberg.spark.Spark3Util  # type: ignore[union-attr]
-    table = java.loadIcebergTable(spark._jsparkSession, NAME)
-    lake.catalog.create_namespace("db")
-    lake.catalog.register_table("db.registered", table.operations().current().metadataFileLocation())
-    rookery.analyze(spark, "lake.db.registered", lake=lake)
-
-
 def look_up(spark: SparkSession, where: str) -> dict[str, Any]:
     """Run a plain query; tell whether its rows are right, and how many files each scan has read."""
     text = f"SELECT id FROM {NAME} WHERE {where}"
@@ -77,8 +68,12 @@ def main(folder: str) -> None:
     lake = rookery.connect("lake")
     spark = session(lake, Path(folder))
     fill(spark)
-    analyze(spark, lake)
+    report = rookery.analyze(spark, NAME)
+    (status,) = rookery.connect("prod", spark=spark).status("db.*").tables
     told = {
+        "files": report.files_read,
+        "committed": report.committed,
+        "status": status.table,
         "word": look_up(spark, "word = md5('3')"),
         "key": look_up(spark, "key = md5('777')"),
         "absent": look_up(spark, "key = md5('1777')"),

@@ -58,6 +58,9 @@ def test_an_attached_session_with_a_hive_metastore(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     told = run("hive_session", tmp_path / "home", str(tmp_path))
     assert told == {
+        "files": 10,
+        "committed": True,
+        "status": "prod.db.events",
         "word": {"rows": 100, "right": True, "files_read": [1]},
         "key": {"rows": 1, "right": True, "files_read": [1]},
         "absent": {"rows": 0, "right": True, "files_read": [0]},
