@@ -176,7 +176,7 @@ class PlannedScan {
     request.put("table", iceberg.name());
     request.put("uuid", String.valueOf(iceberg.uuid()));
     request.put("metadata", TableUtil.metadataFileLocation(iceberg));
-    request.put("io", new HashMap(iceberg.io().properties()));
+    request.put("io", Storage.settings(iceberg));
     request.put("snapshot", snapshot);
     request.put("current_schema", Boolean.valueOf(schema.schemaId() == iceberg.schema().schemaId()));
     request.put("bytes", Long.valueOf(bytes));
