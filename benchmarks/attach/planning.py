@@ -1,6 +1,7 @@
 """What planning costs more in an attached session: the literals are new each time, so no answer is cached.
 
-Planning includes listing the tasks of each scan. Rookery needs them early, Spark alone just before it runs the query.
+Planning includes listing the tasks of each scan: Rookery needs them early, Spark alone just before it runs the
+query.
 """
 
 from __future__ import annotations
