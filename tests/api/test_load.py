@@ -289,6 +289,12 @@ class TestAppend:
         row = {"id": 3, "zip": None, "day": dt.date(2024, 1, 3), "code": "2024-01-04"}
         assert rookery.table("db.t", lake).read("id = 3").to_pylist() == [row]
 
+    def test_a_text_that_is_no_date(self, lake: Lake, tmp_path: Path) -> None:
+        days = ["2024-01-03", "2024-01-04", "soon", "2024-01-05"]
+        (tmp_path / "a.jsonl").write_text("\n\n".join(f'{{"day": "{day}"}}' for day in days))
+        with pytest.raises(UsageError, match=r"a\.jsonl, line 5: column day: .*soon"):
+            lake.load_files(tmp_path / "a.jsonl", "db.t", append=True)
+
     def test_types_that_differ(self, lake: Lake, tmp_path: Path) -> None:
         pq.write_table(pa.table({"id": ["1"]}), tmp_path / "a.parquet")
         with pytest.raises(UsageError, match="column id is large_string in the files, and int64"):

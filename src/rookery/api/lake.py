@@ -22,7 +22,7 @@ from rookery.model import (
 from rookery.model.cache import Cache
 from rookery.sidecar import Store, store_of
 from rookery.tables import Table
-from rookery.tables.config import CatalogConfig, configured, resolve
+from rookery.tables.config import SQL, CatalogConfig, configured, resolve
 from rookery.tables.formats import Catalog, open_catalog, open_metadata
 from rookery.tables.iceberg import IcebergCatalog, iceberg
 
@@ -61,7 +61,15 @@ class Lake:
 
     @cached_property
     def _catalog(self) -> Catalog:
+        return self._open_catalog()
+
+    def _open_catalog(self) -> Catalog:
         return open_catalog(self.config)
+
+    @property
+    def database(self) -> str | None:
+        """The address of the database in which the catalog is, if it is in one."""
+        return self.properties["uri"] if self.config.type == SQL else None
 
     @property
     def catalog(self) -> PyIcebergCatalog:
@@ -110,8 +118,10 @@ class Lake:
         try:
             return self._table(name)
         except MissingTableError as error:
-            hint = missing_hint(self._catalog_of(name), name)
-            raise MissingTableError(error.message, hint=hint) from error
+            raise MissingTableError(error.message, hint=self._missing_hint(name)) from error
+
+    def _missing_hint(self, name: TableName) -> str:
+        return missing_hint(self._catalog_of(name), name)
 
     def _table(self, name: TableName) -> Table:
         return self._catalog_of(name).open(name)
@@ -237,7 +247,23 @@ def is_pattern(text: str) -> bool:
 
 
 def connect(
-    catalog: str | None = None, *, uri: str | None = None, warehouse: str | None = None, **properties: str
+    catalog: str | None = None,
+    *,
+    uri: str | None = None,
+    warehouse: str | None = None,
+    spark: SparkSession | None = None,
+    **properties: str,
 ) -> Lake:
-    """Open a catalog: by the name it has in `.pyiceberg.yaml`, by its address, or the embedded default."""
-    return Lake(resolve(catalog, uri, warehouse, **properties))
+    """Open a catalog: by the name it has in `.pyiceberg.yaml`, by its address, or the embedded default.
+
+    With *spark*, it is a catalog of that session, as it is configured there: the current one, or *catalog*.
+    """
+    if spark is None:
+        return Lake(resolve(catalog, uri, warehouse, **properties))
+    from rookery.api.session_lake import lake_of_session  # which imports this module
+
+    if uri or warehouse or properties:
+        raise UsageError(
+            "a catalog of a session is configured there", hint="leave out spark, or uri, warehouse and so on"
+        )
+    return lake_of_session(spark, catalog)

@@ -150,10 +150,17 @@ class TableHandle:
 _NO_SNAPSHOT = Snapshot(0, None, 0, 0, None, None)
 
 
-def table(name: str, lake: Lake | None = None) -> TableHandle:
+def table(name: str, lake: Lake | None = None, *, spark: SparkSession | None = None) -> TableHandle:
     """Return a handle on a table, of *lake* or of the default catalog.
 
+    With *spark*, it is the table that this session means by the name, in any catalog that it has.
     The path of a metadata file is a table too, which can be read, but not changed or analyzed.
     """
+    if is_metadata_file(name):
+        return TableHandle(lake or connect(), MetadataFile.at(name))
+    if spark is not None and lake is None:
+        from rookery.api.session_lake import locate  # which imports this module
+
+        return locate(spark, name)
     lake = lake or connect()
-    return TableHandle(lake, MetadataFile.at(name) if is_metadata_file(name) else lake.table_name(name))
+    return TableHandle(lake, lake.table_name(name))

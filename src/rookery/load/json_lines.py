@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,11 @@ class _Lines:
     text: bytes
     first: int  # the number of the first line, from 1
 
+    def line(self, row: int) -> int:
+        """Return the number of the line of a row, from 0; empty lines are no rows."""
+        numbers = (at for at, line in enumerate(self.text.splitlines()) if line.strip())
+        return self.first + next(islice(numbers, row, None))
+
 
 class JsonLinesFile:
     """A file with one JSON object a line."""
@@ -38,12 +44,26 @@ class JsonLinesFile:
             table = self._parsed(lines, known, "infer")
             if any(_has_times(kind) for kind in table.schema.types):
                 table = self._with_times(lines, table.schema)
+            if given is not None:
+                table = self._in_types(lines, table, given)
             for field in stored_schema(table.schema, self.source.shown):
                 kind = _widest(columns.get(field.name, field.type), field.type)
                 if kind is None:
                     raise self._mixed(lines, field.name, columns[field.name])
                 columns[field.name] = kind
         return pa.schema(list(columns.items()))
+
+    def _in_types(self, lines: _Lines, table: pa.Table, given: pa.Schema) -> pa.Table:
+        """Return lines with texts as the dates and times that the given types ask for."""
+        for number, field in enumerate(table.schema):
+            if field.name in given.names and pa.types.is_temporal(given.field(field.name).type):
+                kind, column = given.field(field.name).type, table.column(number)
+                try:
+                    table = table.set_column(number, pa.field(field.name, kind), column.cast(kind))
+                except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                    row = _first_that_fails(column, kind)
+                    raise self._bad_line(lines.line(row), f"column {field.name}: {error}") from error
+        return table
 
     def _with_times(self, lines: _Lines, schema: pa.Schema) -> pa.Table:
         """Return lines with times as they are written: pyarrow ignores whether they have a time zone."""
@@ -133,6 +153,19 @@ def _first_bad(text: bytes, parse: Callable[[bytes], pa.Table], error: Exception
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as found:
             bad, reason = middle, str(found)
     return bad - 1, reason
+
+
+def _first_that_fails(column: pa.ChunkedArray, kind: pa.DataType) -> int:
+    """Return the first row whose value cannot be cast; by bisection."""
+    good, bad = 0, len(column)  # so many rows can be cast, and so many cannot
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            column.slice(0, middle).cast(kind)
+            good = middle
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            bad = middle
+    return bad - 1
 
 
 def _widest(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:

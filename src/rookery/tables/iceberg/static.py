@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.table import StaticTable
 
+from rookery.io import RenewableProperties
 from rookery.io.location import FILE_IO
 from rookery.io.redaction import reason_of
 from rookery.model import CatalogError, TableName
@@ -26,6 +27,8 @@ def open_metadata(
         with carrying():
             stated = {PY_IO_IMPL: FILE_IO, **properties}
             table = load_with_any_blob_type(lambda: StaticTable.from_metadata(location, stated))
+        if isinstance(properties, RenewableProperties):
+            table.io.properties = properties  # type: ignore[assignment]
         return IcebergTable(name, table)
     except Exception as error:  # every file system raises its own errors
         raise CatalogError(
