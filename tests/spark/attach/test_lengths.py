@@ -25,7 +25,7 @@ SMALL_ROW_GROUPS = {
     "write.parquet.row-group-check-min-record-count": "100",
     "write.parquet.row-group-check-max-record-count": "100",
 }
-PLAIN = {"write.parquet.dict-size-bytes": "10"}
+PLAIN = {"write.parquet.dict-size-bytes": "64"}
 
 
 def fill(spark: SparkSession, name: str, start: int, wide: int = 1) -> None:
@@ -67,10 +67,11 @@ def size(frame: DataFrame) -> int:
     return int(str(statistics(frame).sizeInBytes()))
 
 
-def lengths(frame: DataFrame) -> dict[str, tuple[int, int]]:
+def lengths(session: SparkSession, name: str, where: str = "true") -> dict[str, tuple[int, int]]:
     """The average and the greatest length of each text column in the statistics of a plan."""
+    session.catalog.refreshTable(name)  # another session has written to it
     found = {}
-    columns = statistics(frame).attributeStats().iterator()
+    columns = statistics(session.table(name).where(where)).attributeStats().iterator()
     while columns.hasNext():
         pair = columns.next()
         known = pair._2()
@@ -93,7 +94,7 @@ def test_lengths_are_those_of_spark(
     name = new_table(COLUMNS, format_version=version)
     fill(spark, name, 0)
     rookery.analyze(spark, name, lake=lake)
-    assert lengths(session.table(name)) == exact(spark, name)
+    assert lengths(session, name) == exact(spark, name)
     set_properties(spark, name, SMALL_ROW_GROUPS)
     fill(spark, name, ROWS, wide=2)
     set_properties(spark, name, PLAIN)
@@ -101,17 +102,17 @@ def test_lengths_are_those_of_spark(
     report = rookery.analyze(spark, name, lake=lake)
     assert report.files_read == 2
     assert report.chunks["pages"] > 2 * len(COLUMNS.split(","))  # of several row groups
-    assert lengths(session.table(name)) == exact(spark, name)
+    assert lengths(session, name) == exact(spark, name)
     spark.sql(f"DELETE FROM {name} WHERE id < {ROWS} AND id % 50 <> 0")
     assert spark.table(f"{name}.delete_files").count() > 0
     rookery.analyze(spark, name, lake=lake)
-    assert lengths(session.table(name)) == exact(spark, name)
+    assert lengths(session, name) == exact(spark, name)
     spark.sql(f"DELETE FROM {name} WHERE id >= {2 * ROWS}")
     expected = exact(spark, name)
     assert expected["text"][1] == 64  # the file with the longest is gone
-    assert lengths(session.table(name)) == expected  # by a state that has it
+    assert lengths(session, name) == expected  # by a state that has it
     rookery.analyze(spark, name, lake=lake)
-    assert lengths(session.table(name)) == expected
+    assert lengths(session, name) == expected
 
 
 def test_only_the_files_that_are_left_count(
@@ -121,8 +122,8 @@ def test_only_the_files_that_are_left_count(
     fill(spark, name, 0)
     fill(spark, name, ROWS, wide=9)
     rookery.analyze(spark, name, lake=lake)
-    assert lengths(session.table(name).where(f"id < {ROWS}"))["text"] == (32, 32)
-    assert lengths(session.table(name).where(f"id >= {ROWS}"))["text"] == (288, 288)
+    assert lengths(session, name, f"id < {ROWS}")["text"] == (32, 32)
+    assert lengths(session, name, f"id >= {ROWS}")["text"] == (288, 288)
 
 
 def test_states_without_lengths(
@@ -138,13 +139,13 @@ def test_states_without_lengths(
     with monkeypatch.context() as earlier:
         earlier.setattr(FileLengths, "tables", lambda *_: {})
         rookery.analyze(spark, name, lake=lake)
-    assert lengths(session.table(name)) == {}
+    assert lengths(session, name) == {}
     assert size(session.table(name)) == size(spark.table(name))
     fill(spark, name, ROWS, wide=3)
     assert rookery.analyze(spark, name, lake=lake).files_read == 1
-    assert lengths(session.table(name))["text"] == (96, 96)
+    assert lengths(session, name)["text"] == (96, 96)
     rookery.analyze(spark, name, lake=lake, full=True)
-    assert lengths(session.table(name)) == exact(spark, name)
+    assert lengths(session, name) == exact(spark, name)
 
 
 @pytest.fixture(scope="module")
