@@ -218,13 +218,9 @@ def _known(
     table: Table, store: Store, snapshot: Snapshot, wanted: FileTest | None
 ) -> tuple[State | None, TableSummary]:
     """Return the best state whose parts can all be read, and its summary."""
-    summarized = from_best_state(
-        table,
-        store,
-        snapshot,
-        lambda state: (state, summarize(table, store, snapshot, state, wanted, with_lengths=True)),
-    )
-    return summarized or (None, summarize(table, store, snapshot, None, wanted))
+    known = partial(summarize, table, store, snapshot, wanted=wanted, with_lengths=True)
+    summarized = from_best_state(table, store, snapshot, lambda state: (state, known(state)))
+    return summarized or (None, known(None))
 
 
 def _stats_report(
