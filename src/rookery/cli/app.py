@@ -17,12 +17,14 @@ from rookery.cli import (
     doctor,
     history,
     indexes,
+    load,
     maintain,
     policies,
     puffin,
     read,
     statistics,
     status,
+    tables,
     watch,
 )
 from rookery.cli.console import plain, say, say_error
@@ -84,6 +86,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("load")(load.load)
+app.command("tables")(tables.tables)
+app.command("describe")(tables.describe)
 app.command("analyze")(statistics.analyze)
 app.command("stats")(statistics.stats)
 app.command("explain")(read.explain)

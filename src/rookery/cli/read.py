@@ -10,7 +10,9 @@ from rookery.cli.options import options_of, split_names
 from rookery.cli.render import show
 from rookery.model import UsageError
 
-TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
+TableName = Annotated[
+    str, typer.Argument(metavar="TABLE", help="A table by its name, or by its metadata file.")
+]
 Where = Annotated[
     str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
 ]
@@ -74,15 +76,18 @@ def count(
 ) -> None:
     """Print how many rows match: from indexes and metadata alone where they suffice."""
     from rookery.api.count import count as count_matching  # brings PyIceberg
+    from rookery.api.table import table as handle
 
     options = options_of(context)
-    opened = options.lake().open(table)
+    opened = handle(table, options.lake()).load()
     show(count_matching(*opened, where, snapshot=snapshot, zone=time_zone), options)
 
 
 def estimate(
     context: typer.Context,
-    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="A table by its name.")] = None,
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="A table by its name, or by its metadata file.")
+    ] = None,
     where: Where = None,
     group_by: Annotated[
         str | None, typer.Option(help="Estimate the distinct combinations of these columns too, such as a,b.")

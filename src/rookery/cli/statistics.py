@@ -96,7 +96,9 @@ def analyze(
 
 def stats(
     context: typer.Context,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")],
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="A table by its name, or by its metadata file.")
+    ],
     partition: Annotated[
         str | None, typer.Option(help="Only files of this partition: field=value, several with commas.")
     ] = None,

@@ -6,6 +6,7 @@ from rookery.model.errors import (
     IN_MEMORY,
     UNUSABLE_FILE,
     CatalogError,
+    EmptyCatalogError,
     FormatError,
     MachineError,
     MissingFileError,
@@ -16,7 +17,7 @@ from rookery.model.errors import (
     UsageError,
 )
 from rookery.model.estimate import Certainty, Estimate, describe
-from rookery.model.names import TableName, quote_part, split_name
+from rookery.model.names import MetadataFile, TableName, is_metadata_file, quote_part, split_name
 from rookery.model.predicate import (
     ALWAYS,
     NEVER,
@@ -55,6 +56,7 @@ __all__ = [
     "Check",
     "CheckOutcome",
     "Compare",
+    "EmptyCatalogError",
     "Estimate",
     "Field",
     "FormatError",
@@ -64,6 +66,7 @@ __all__ = [
     "Leaf",
     "Like",
     "MachineError",
+    "MetadataFile",
     "MissingFileError",
     "MissingTableError",
     "Never",
@@ -87,6 +90,7 @@ __all__ = [
     "describe",
     "findings",
     "in_bytes",
+    "is_metadata_file",
     "leaves_of",
     "no_column",
     "opaque_parts",

@@ -39,6 +39,10 @@ class MissingTableError(UsageError):
     """There is no table of that name."""
 
 
+class EmptyCatalogError(UsageError):
+    """The catalog has no tables at all."""
+
+
 class MissingFileError(StorageError, FileNotFoundError):
     """The store answers that there is no such file."""
 
