@@ -129,7 +129,7 @@ class Keys extends AbstractPartialFunction {
     DynamicPruningSubquery keys = (DynamicPruningSubquery) node;
     LogicalPlan query = FewKeysRule.payingQuery(scan, keys.buildQuery());
     return keys.copy(
-        keys.pruningKey(), query, keys.buildKeys(), keys.broadcastKeyIndices(), false, keys.exprId(),
+        keys.pruningKey(), (LogicalPlan) query.transformAllExpressions(new WithoutPruning()), keys.buildKeys(), keys.broadcastKeyIndices(), false, keys.exprId(),
         keys.hint());
   }
 }
@@ -142,5 +142,19 @@ class WithoutSemiJoins extends AbstractPartialFunction {
 
   public Object applyOrElse(Object node, scala.Function1 otherwise) {
     return isDefinedAt(node) ? ((Join) node).left() : otherwise.apply(node);
+  }
+}
+
+/**
+ * The pruning by keys within the query of other keys: Spark has copied that query before it has moved these
+ * conditions down to the scans, and it fails to evaluate them elsewhere.
+ */
+class WithoutPruning extends AbstractPartialFunction {
+  public boolean isDefinedAt(Object node) {
+    return node instanceof DynamicPruningSubquery;
+  }
+
+  public Object applyOrElse(Object node, scala.Function1 otherwise) {
+    return isDefinedAt(node) ? org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral() : otherwise.apply(node);
   }
 }
