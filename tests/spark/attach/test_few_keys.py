@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NO_BROADCAST = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+PRUNING = "spark.sql.optimizer.dynamicPartitionPruning"
+ANY_KEYS = {f"{PRUNING}.reuseBroadcastOnly": "false", f"{PRUNING}.useStats": "false"}
 FILES = 8
 
 
@@ -81,9 +83,10 @@ def test_a_scan_that_is_used_twice_is_pruned_once(spark: SparkSession, shop: dic
     assert len(expected) > 300
 
 
+@pytest.mark.parametrize("cbo", [True, False])
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_query_of_keys_that_joins_pruned_scans(
-    spark: SparkSession, lake: Lake, shop: dict[str, str], adaptive: str
+    spark: SparkSession, lake: Lake, shop: dict[str, str], adaptive: str, *, cbo: bool
 ) -> None:
     """Both joins within the query of keys prune its first scan; one of these conditions is above a join."""
     with tables(spark) as make:
@@ -106,7 +109,8 @@ def test_a_query_of_keys_that_joins_pruned_scans(
             " ON l.k = x.k"
         ).format(**shop, **names)
         expected = sorted(spark.sql(text).collect())
-        with attached_session(spark, {"spark.sql.adaptive.enabled": adaptive}, cbo=True) as session:
+        settings = {"spark.sql.adaptive.enabled": adaptive} | ({} if cbo else ANY_KEYS)
+        with attached_session(spark, settings, cbo=cbo) as session:
             assert sorted(session.sql(text).collect()) == expected
             assert files_read(session, text)["lines"][0] < FILES
         assert expected
