@@ -1,7 +1,6 @@
 """What planning costs more in an attached session: the literals are new each time, so no answer is cached.
 
-Planning includes listing the tasks of each scan: Rookery needs them early, Spark alone just before it runs the
-query.
+Planning includes the tasks of each scan: Rookery needs them early, Spark alone just before it runs a query.
 """
 
 from __future__ import annotations
