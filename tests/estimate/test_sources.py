@@ -278,3 +278,15 @@ def test_doubles_that_are_too_far_apart(tmp_path: Path, choice: dict[str, Any], 
         assert report.rows.low <= report.rows.value <= report.rows.high, text
         if report.proven:
             assert report.rows.low <= table.count(text) <= report.rows.high, text
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_both_zeros_are_one_group(tmp_path: Path, kind: str) -> None:
+    """They may be two partitions, and are one value to GROUP BY."""
+    table = RandomTable(tmp_path, (kind, "long"))
+    table.partition_by(c0=IdentityTransform())
+    for zero in (0.0, -0.0, 7.0):
+        table.append_rows([{"c0": zero, "c1": 1}])
+    groups = estimated(table, None, "c0").groups
+    assert groups is not None
+    assert (groups.value, groups.kind) == (2, Certainty.EXACT)

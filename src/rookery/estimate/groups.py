@@ -54,7 +54,10 @@ def _by_single_values(selection: Selection, fields: Sequence[Field]) -> tuple[Es
         return None
     codes = np.zeros(len(possible), np.int64)
     for column in columns:
-        encoded = column.bounds.lower.dictionary_encode(null_encoding="encode")
+        lower = column.bounds.lower
+        if pa.types.is_floating(lower.type):
+            lower = pc.add(lower, 0.0)  # -0.0 becomes 0.0, which is the same value to GROUP BY
+        encoded = lower.dictionary_encode(null_encoding="encode")
         codes = np.unique(
             codes * (len(encoded.dictionary) + 1) + np.asarray(encoded.indices), return_inverse=True
         )[1]

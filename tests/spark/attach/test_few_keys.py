@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NO_BROADCAST = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+PRUNING = "spark.sql.optimizer.dynamicPartitionPruning"
+ANY_KEYS = {f"{PRUNING}.reuseBroadcastOnly": "false", f"{PRUNING}.useStats": "false"}
 FILES = 8
 
 
@@ -79,3 +81,36 @@ def test_a_scan_that_is_used_twice_is_pruned_once(spark: SparkSession, shop: dic
         assert sorted(session.sql(text).collect(), key=str) == expected
         assert files_read(session, text)["lines"] == [1, FILES]
     assert len(expected) > 300
+
+
+@pytest.mark.parametrize("cbo", [True, False])
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_query_of_keys_that_joins_pruned_scans(
+    spark: SparkSession, lake: Lake, shop: dict[str, str], adaptive: str, *, cbo: bool
+) -> None:
+    """Both joins within the query of keys prune its first scan; one of these conditions is above a join."""
+    with tables(spark) as make:
+        names = {
+            "a": make("k bigint, b bigint, c bigint"),
+            "b": make("b bigint, y int"),
+            "c": make("c bigint, n int"),
+        }
+        numbers = spark.range(0, 400, 1, 1)
+        numbers.selectExpr("id k", "id b", "id DIV 4 c").repartitionByRange(6, "c").writeTo(
+            names["a"]
+        ).append()
+        numbers.selectExpr("id b", "CAST(id % 20 AS int) y").writeTo(names["b"]).append()
+        numbers.selectExpr("id c", "CAST(id % 9 AS int) n").writeTo(names["c"]).append()
+        for name in names.values():
+            rookery.analyze(spark, name, lake=lake)
+        text = (
+            "SELECT /*+ MERGE(x) */ l.q, x.n FROM {l} l JOIN (SELECT a.k, count(*) n FROM {a} a"
+            " JOIN {b} b ON a.b = b.b JOIN {c} c ON a.c = c.c WHERE c.n = 3 AND b.y = 5 GROUP BY a.k) x"
+            " ON l.k = x.k"
+        ).format(**shop, **names)
+        expected = sorted(spark.sql(text).collect())
+        settings = {"spark.sql.adaptive.enabled": adaptive} | ({} if cbo else ANY_KEYS)
+        with attached_session(spark, settings, cbo=cbo) as session:
+            assert sorted(session.sql(text).collect()) == expected
+            assert files_read(session, text)["lines"][0] < FILES
+        assert expected

@@ -11,6 +11,9 @@ from rookery.tables.config import CatalogConfig
 _IDENTIFYING = ("", ".type", ".catalog-impl", ".uri", ".warehouse", ".prefix", ".glue.id")
 
 
+_SCHEMA = ("currentSchema=", "options=")  # the options of an address of PostgreSQL that choose its tables
+
+
 def is_same_catalog(session: SessionCatalogs, config: CatalogConfig) -> bool:
     """Whether a session's catalog has the tables of *config*, by the settings of both.
 
@@ -20,8 +23,21 @@ def is_same_catalog(session: SessionCatalogs, config: CatalogConfig) -> bool:
         expected = spark_catalog(config).conf
     except CatalogError:  # of a kind that Spark is not configured for
         return False
-    keys = [f"{PREFIX}{config.name}{each}" for each in _IDENTIFYING]
+    prefix = f"{PREFIX}{config.name}"
+    if _schema(config.properties.get("uri")) != _schema(session.settings.get(f"{prefix}.uri")):
+        return False
+    keys = [f"{prefix}{each}" for each in _IDENTIFYING]
     return all(_plain(expected.get(key)) == _plain(session.settings.get(key)) for key in keys)
+
+
+def _schema(uri: str | None) -> list[str]:
+    """The options of an address by which a database has other tables under the same names.
+
+    >>> _schema("jdbc:postgresql://h/db?ssl=true&currentSchema=a"), _schema(None)
+    (['currentSchema=a'], [])
+    """
+    options = (uri or "").partition("?")[2].split("&")
+    return sorted(each for each in options if each.startswith(_SCHEMA))
 
 
 def _plain(value: str | None) -> str:

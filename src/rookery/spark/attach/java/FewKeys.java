@@ -4,7 +4,9 @@ import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.plans.LeftSemi$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LeafNode;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
@@ -29,7 +31,7 @@ class FewKeysRule extends Rule {
 
   public TreeNode apply(TreeNode plan) {
     try {
-      return plan.transformDown(new PrunedScans());
+      return ((LogicalPlan) plan.transformDown(new PrunedScans())).transformAllExpressions(new RunKeys());
     } catch (Throwable error) {
       attached.failed(error);
       return plan;
@@ -142,5 +144,55 @@ class WithoutSemiJoins extends AbstractPartialFunction {
 
   public Object applyOrElse(Object node, scala.Function1 otherwise) {
     return isDefinedAt(node) ? ((Join) node).left() : otherwise.apply(node);
+  }
+}
+
+/**
+ * Keys that a query of their own reads. Spark has copied that query before it has moved the conditions of other
+ * keys within it down to their scans, and fails to evaluate them elsewhere.
+ */
+class RunKeys extends AbstractPartialFunction {
+  public boolean isDefinedAt(Object node) {
+    return node instanceof DynamicPruningSubquery && !((DynamicPruningSubquery) node).onlyInBroadcast();
+  }
+
+  public Object applyOrElse(Object node, scala.Function1 otherwise) {
+    return isDefinedAt(node)
+        ? ((DynamicPruningSubquery) node).withNewPlan(
+            (LogicalPlan) ((DynamicPruningSubquery) node).buildQuery().transformUp(new PrunedElsewhere()))
+        : otherwise.apply(node);
+  }
+}
+
+/** Conditions of keys that are not those of a scan; they only leave out rows that are left out anyway. */
+class PrunedElsewhere extends AbstractPartialFunction {
+  public boolean isDefinedAt(Object node) {
+    return node instanceof Filter && !isOfScan(((Filter) node).child());
+  }
+
+  static boolean isOfScan(LogicalPlan plan) {
+    while (plan instanceof Filter || plan instanceof Project && plan.deterministic()) {
+      plan = (LogicalPlan) plan.children().head();
+    }
+    return plan instanceof LeafNode;
+  }
+
+  public Object applyOrElse(Object node, scala.Function1 otherwise) {
+    return isDefinedAt(node)
+        ? ((LogicalPlan) node).transformExpressions(new AnyKey())
+        : otherwise.apply(node);
+  }
+}
+
+/** A literal for each condition of keys. */
+class AnyKey extends AbstractPartialFunction {
+  public boolean isDefinedAt(Object node) {
+    return node instanceof DynamicPruningSubquery;
+  }
+
+  public Object applyOrElse(Object node, scala.Function1 otherwise) {
+    return isDefinedAt(node)
+        ? org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral()
+        : otherwise.apply(node);
   }
 }
