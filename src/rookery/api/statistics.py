@@ -102,6 +102,7 @@ class StatsReport(Report):
             tuple(_row(column) for column in self.columns),
             tuple(_notes(self.columns)),
             right=frozenset({2, 3, 4, 6, 9, 10}),
+            spare=(9, 10, 3, 4, 5, 6),
         )
         spread = {column.name: column.rows for column in self.columns if column.rows}
         return [columns, distribution_sheet(spread)] if spread else [columns]
@@ -179,11 +180,9 @@ class AnalyzeReport(Report):
             ]
         if not self.files_read and not self.rows_read and not self.committed:
             return [Sheet(f"{self.table}: nothing has changed, nothing was read", notes=self._left_out())]
-        ways = ", ".join(f"{self.chunks[way]:,} by {way}" for way in _WAYS if self.chunks.get(way))
         notes = [
-            f"read {in_bytes(self.bytes_read)} of {counted(self.files_read, 'file')}"
-            + (f" ({ways})" if ways else "")
-            + f", {self.values:,} values, in {self.seconds:.2f} s"
+            f"read {in_bytes(self.bytes_read)} of {counted(self.files_read, 'file')}, "
+            f"{counted(self.values, 'value')}, in {self.seconds:.2f} s"
         ]
         if self.rows_read:
             notes.append(f"quantiles and frequent values from {counted(self.rows_read, 'row')}")
@@ -193,6 +192,11 @@ class AnalyzeReport(Report):
         )
         header = ("column", "ndv", "low", "high", "kind")
         return [Sheet(self.table, header, rows, (*notes, *self._left_out()), frozenset({1, 2, 3}))]
+
+    def details(self) -> Sequence[str]:
+        """How column chunks were read."""
+        ways = ", ".join(f"{self.chunks[way]:,} by {way}" for way in _WAYS if self.chunks.get(way))
+        return (f"{self.table}: column chunks read: {ways}",) if ways else ()
 
     def _left_out(self) -> tuple[str, ...]:
         return tuple(f"{name}: {why}" for name, why in self.skipped.items())
@@ -288,7 +292,7 @@ def analyze(
     snapshot: int | None = None,
     dry_run: bool = False,
     lake: Lake | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, int, int], None] | None = None,
     together: Sequence[Sequence[str]] = (),
     drop_together: Sequence[Sequence[str]] = (),
 ) -> AnalyzeReport:
@@ -300,7 +304,8 @@ def analyze(
     All of these are declared for the table: later calls keep them current, for any current snapshot, until
     they are dropped by *drop_column_sets*, *drop_histogram* or *drop_top_k*.
     *together* and *drop_together* are older names of *column_sets* and *drop_column_sets*.
-    If *spark* is a function that returns a session, it is called only if there is work to do.
+    If *spark* is a function that returns a session, it is called only if there is work to do. *progress* is
+    called with the number of files that have been read, the number to read, and the same of bytes.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
     from rookery.collect.choose import Choice, choose
