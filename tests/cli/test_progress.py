@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import io
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from rich.console import Console
@@ -13,7 +17,7 @@ from rich.console import Console
 from rookery.cli import app, progress
 from rookery.cli.app import run
 from rookery.model.announce import LOGGER, announce
-from rookery.sketch import kmv
+from rookery.sketch.kmv import ThetaBuilder, are_compiled
 from tests.cli.conftest import Rookery
 from tests.lakehouse import sqlite_lake
 
@@ -57,17 +61,14 @@ def test_the_bar_has_a_total(terminal: io.StringIO) -> None:
     assert "1.5/3.0 MB" in shown
 
 
-def test_kernels_that_are_not_compiled_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Fresh:
-        cache_path = str(tmp_path)
-
-    class Kernel:
-        _cache = Fresh()
-
-    monkeypatch.setattr(kmv, "_offer", Kernel)
-    assert not kmv.are_compiled()
-    (tmp_path / "kmv._offer_words-77.py311.nbi").touch()
-    assert kmv.are_compiled()
+def test_kernels_that_are_not_compiled_yet(tmp_path: Path) -> None:
+    script = "from rookery.sketch.kmv import are_compiled; print(are_compiled())"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=environment)
+    assert ran.stdout == b"False\n"
+    builder = ThetaBuilder()
+    builder.add_fixed(np.arange(3, dtype=np.uint64).view(np.uint8), 0, 3, 8)
+    assert are_compiled()
 
 
 def test_a_dry_run_counts_the_tables(tmp_path: Path, rookery: Rookery) -> None:

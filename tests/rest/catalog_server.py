@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +19,7 @@ import requests
 
 from rookery.spark.catalogs import ICEBERG_AWS, ICEBERG_VERSION, SQLITE_JDBC
 from rookery.spark.java import find_java
+from tests.rest.s3_server import BUCKET
 
 SOURCE = Path(__file__).with_name("RestCatalog.java")
 _FIXTURE = "1.11.0"  # the newest whose test classes are published
@@ -39,6 +40,8 @@ _MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"
     {others}
   </dependencies>
 </ivy-module>"""
+AS_CREDENTIALS = "x-as-credentials"  # a header of clients that get the settings as storage-credentials
+NEW_KEYS = "/new-keys"  # asks for other keys; those that were handed out have then expired
 _HOP = {"transfer-encoding", "connection", "content-length", "content-encoding", "date", "server", "host"}
 
 
@@ -87,8 +90,9 @@ class RestServer:
     credentials: list[dict[str, Any]] = field(default_factory=list)  # as storage-credentials
     defaults: dict[str, str] = field(default_factory=dict)  # of the catalog's config
     requests: list[str] = field(default_factory=list)
+    renew_keys: Callable[[], object] = lambda: None
 
-    def answer(self, path: str, body: bytes) -> bytes:
+    def answer(self, path: str, body: bytes, *, as_credentials: bool = False) -> bytes:
         """Add what is handed out to what the fixture says."""
         if path.startswith("/v1/config"):
             found = json.loads(body)
@@ -98,9 +102,20 @@ class RestServer:
             return body
         found = json.loads(body)
         if "metadata" in found:
-            found["config"] = {**found.get("config", {}), **self.handed_out}
-            found["storage-credentials"] = self.credentials
+            config, credentials = self.handed_out, self.credentials
+            if as_credentials:
+                config, credentials = apart(config)
+            found["config"] = {**found.get("config", {}), **config}
+            found["storage-credentials"] = credentials
         return json.dumps(found).encode()
+
+
+def apart(properties: Mapping[str, str]) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Return the settings of a store, and the secrets among them as storage-credentials."""
+    secret = {"s3.access-key-id", "s3.secret-access-key", "s3.session-token"}
+    plain = {key: value for key, value in properties.items() if key not in secret}
+    keys = {key: value for key, value in properties.items() if key in secret}
+    return plain, [{"prefix": f"s3://{BUCKET}/", "config": keys}]
 
 
 @contextmanager
@@ -115,6 +130,11 @@ def serve_catalog(properties: Mapping[str, str]) -> Iterator[RestServer]:
 
             def _pass_on(self) -> None:
                 server.requests.append(f"{self.command} {self.path}")
+                if self.path == NEW_KEYS:
+                    server.renew_keys()
+                    self.send_response(204)
+                    self.end_headers()
+                    return
                 length = int(self.headers.get("Content-Length") or 0)
                 headers = {key: value for key, value in self.headers.items() if key.lower() not in _HOP}
                 found = session.request(
@@ -124,7 +144,9 @@ def serve_catalog(properties: Mapping[str, str]) -> Iterator[RestServer]:
                     headers=headers,
                     timeout=60,
                 )
-                body = server.answer(self.path, found.content) if found.ok else found.content
+                body = found.content
+                if found.ok:
+                    body = server.answer(self.path, body, as_credentials=AS_CREDENTIALS in self.headers)
                 self.send_response(found.status_code)
                 for key, value in found.headers.items():
                     if key.lower() not in _HOP:

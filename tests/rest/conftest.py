@@ -75,6 +75,12 @@ def prepared(
 ) -> Prepared:
     """A table of 20 files with a Bloom index, on a store that only the catalog's server knows."""
     rest_server.handed_out = s3_server.admit("vended-key-id", "vended-secret-key", "vended-token")
+
+    def renew_keys() -> None:
+        s3_server.expired.add("vended-token")
+        rest_server.handed_out = s3_server.admit("renewed-key-id", "renewed-secret-key", "renewed-token")
+
+    rest_server.renew_keys = renew_keys
     home = tmp_path_factory.mktemp("rest-home")
     properties = {"type": "rest", "uri": rest_server.uri, "token": SECRETS[0], "header.x-secret": SECRETS[1]}
     (home / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": {"prod": properties}}))

@@ -36,6 +36,15 @@ def test_every_way_of_reading(prepared: Prepared) -> None:
     assert told["blobs"] == 2
 
 
+def test_plain_queries_of_an_attached_session(prepared: Prepared) -> None:
+    assert prepared.told["attached"] == {"prod": [["word 712"], [1]], "sparks_own": [["word 712"], [1]]}
+
+
+def test_a_catalog_that_only_the_session_knows(prepared: Prepared) -> None:
+    told = prepared.told["through the session"]
+    assert told == {"freshness": "current", "count": 1, "states": 1, "files_read": 1, "count of new": 1}
+
+
 def test_no_secret_where_others_can_read_it(prepared: Prepared) -> None:
     assert prepared.told["exposed"] == []
     assert prepared.told["environment"] == []

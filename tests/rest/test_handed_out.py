@@ -27,7 +27,7 @@ from rookery.io import (
 from rookery.model import MissingFileError, StorageError
 from rookery.model.cache import clear_caches
 from rookery.tables.iceberg.file_bytes import GONE_HINT
-from tests.rest.catalog_server import RestServer
+from tests.rest.catalog_server import RestServer, apart
 from tests.rest.s3_server import BUCKET, S3Server
 
 pytestmark = pytest.mark.spark  # which is to say, they need a JVM
@@ -59,10 +59,7 @@ def _in_config(rest: RestServer, properties: dict[str, str]) -> None:
 
 
 def _as_credentials(rest: RestServer, properties: dict[str, str]) -> None:
-    rest.handed_out = {
-        key: value for key, value in properties.items() if "key" not in key and "token" not in key
-    }
-    rest.credentials = [{"prefix": f"s3://{BUCKET}/", "config": properties}]
+    rest.handed_out, rest.credentials = apart(properties)
 
 
 HAND_OUT = pytest.mark.parametrize("hand_out", [_in_config, _as_credentials])

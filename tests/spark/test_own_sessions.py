@@ -1,4 +1,4 @@
-"""Sessions of one's own that cannot do the work: each call says so in one line, before it does anything."""
+"""Sessions of one's own: with a Hive metastore, and such that cannot do the work, where each call says so."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,18 +21,24 @@ from rookery.tables.config import CatalogConfig
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.spark
-def test_sessions_that_cannot_do_the_work(tmp_path: Path) -> None:
-    home = {"ROOKERY_HOME": str(tmp_path), "PYICEBERG_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+def run(program: str, home: Path, *arguments: str) -> Any:
+    """Run a program of this folder, and return what it tells."""
+    variables = {"ROOKERY_HOME": str(home), "PYICEBERG_HOME": str(home)}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.bare_session"],
-        env={**os.environ, **home},
+        [sys.executable, "-m", f"tests.spark.{program}", *arguments],
+        env={**os.environ, **variables},
         cwd=ROOT,
         capture_output=True,
         text=True,
-        check=True,
+        timeout=280,
     )
-    told = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.spark
+def test_sessions_that_cannot_do_the_work(tmp_path: Path) -> None:
+    told = run("bare_session", tmp_path)
     assert told["states"] == 0
     found = {(state, call): (message, hint) for state, call, message, hint, _ in told["said"]}
     assert all(ours for *_, ours in told["said"]), found
@@ -44,6 +51,20 @@ def test_sessions_that_cannot_do_the_work(tmp_path: Path) -> None:
         assert found["stopped", call][0] == "the Spark session has been stopped"
         assert found["gone", call][0] == "the Spark session has ended with its JVM"
         assert all("rookery.connect().spark()" in found[state, call][1] for state in ("stopped", "gone"))
+
+
+@pytest.mark.spark
+def test_an_attached_session_with_a_hive_metastore(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    told = run("hive_session", tmp_path / "home", str(tmp_path))
+    assert told == {
+        "files": 10,
+        "committed": True,
+        "status": "prod.db.events",
+        "word": {"rows": 100, "right": True, "files_read": [1]},
+        "key": {"rows": 1, "right": True, "files_read": [1]},
+        "absent": {"rows": 0, "right": True, "files_read": [0]},
+    }
 
 
 def test_a_session_that_does_not_know_the_catalog(spark: SparkSession, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rookery.model import CatalogError, MissingTableError, TableName, UsageError
 from rookery.model.cache import Cache
 from rookery.sidecar import Store, store_of
 from rookery.tables import Table
-from rookery.tables.config import CatalogConfig, configured, resolve
+from rookery.tables.config import SQL, CatalogConfig, configured, resolve
 from rookery.tables.formats import Catalog, open_catalog
 from rookery.tables.iceberg import IcebergCatalog, iceberg
 
@@ -49,7 +49,15 @@ class Lake:
 
     @cached_property
     def _catalog(self) -> Catalog:
+        return self._open_catalog()
+
+    def _open_catalog(self) -> Catalog:
         return open_catalog(self.config)
+
+    @property
+    def database(self) -> str | None:
+        """The address of the database in which the catalog is, if it is in one."""
+        return self.properties["uri"] if self.config.type == SQL else None
 
     @property
     def catalog(self) -> PyIcebergCatalog:
@@ -155,7 +163,23 @@ def is_pattern(text: str) -> bool:
 
 
 def connect(
-    catalog: str | None = None, *, uri: str | None = None, warehouse: str | None = None, **properties: str
+    catalog: str | None = None,
+    *,
+    uri: str | None = None,
+    warehouse: str | None = None,
+    spark: SparkSession | None = None,
+    **properties: str,
 ) -> Lake:
-    """Open a catalog: by the name it has in `.pyiceberg.yaml`, by its address, or the embedded default."""
-    return Lake(resolve(catalog, uri, warehouse, **properties))
+    """Open a catalog: by the name it has in `.pyiceberg.yaml`, by its address, or the embedded default.
+
+    With *spark*, it is a catalog of that session, as it is configured there: the current one, or *catalog*.
+    """
+    if spark is None:
+        return Lake(resolve(catalog, uri, warehouse, **properties))
+    from rookery.api.session_lake import lake_of_session  # which imports this module
+
+    if uri or warehouse or properties:
+        raise UsageError(
+            "a catalog of a session is configured there", hint="leave out spark, or uri, warehouse and so on"
+        )
+    return lake_of_session(spark, catalog)

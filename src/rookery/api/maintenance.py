@@ -12,7 +12,6 @@ from rookery.maintain.runs.database import open_engine
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.leases import Leases
 from rookery.model import MachineError, TableName, UsageError
-from rookery.tables.config import SQL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,6 +65,5 @@ def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:
 
 def leases_of(lake: Lake, history: History) -> Leases:
     """The leases of a lake: in the catalog's own database if it has one, else beside the history."""
-    if lake.config.type == SQL:
-        return Leases(open_engine(lake.properties["uri"], own=False))
-    return Leases(history.engine)
+    database = lake.database
+    return Leases(history.engine if database is None else open_engine(database, own=False))

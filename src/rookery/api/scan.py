@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from rookery.api.lake import Lake
 from rookery.api.session import prunes, session_zone
 from rookery.api.where import Where, bind
-from rookery.model import ALWAYS, CatalogError, Predicate, Snapshot, TableName, quote_part
+from rookery.model import ALWAYS, Predicate, Snapshot, TableName, quote_part
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import file_set
 from rookery.sidecar import Store
 from rookery.spark.live import check_session, has_jvm
 from rookery.tables import EngineTable, Table
-from rookery.tables.java_errors import NotLoadableError, refused_types, translated
+from rookery.tables.java_errors import NotLoadableError, OtherTableError, refused_types, translated
 from rookery.where.to_sql import spell
 
 if TYPE_CHECKING:
@@ -77,10 +77,7 @@ def _open_in_both(
             raise NotLoadableError(name, table.not_loadable)
         pinned = table.for_engine(spark)
         if pinned.uuid != table.uuid:
-            raise CatalogError(
-                f"{name} is another table in Spark than in Rookery: their catalogs share only the name",
-                hint="configure the catalog in the same way in both, or give one of them another name",
-            )
+            raise OtherTableError(name)
         if pinned.version == table.version:
             return table, store, pinned
     log.warning("%s is not pruned: Spark's catalog has other metadata of it", name)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rookery.api.lake import Lake, connect
+from rookery.api.lake import Lake
+from rookery.api.session_lake import lake_of_session
 from rookery.api.statistics import analyze
-from rookery.api.table import table
-from rookery.model import TableName
+from rookery.model import quote_part
 from rookery.spark.live import check_session, has_jvm
-from rookery.tables.config import configured
+from rookery.spark.session_catalogs import OtherFormatError, resolve_name
+from rookery.tables import Table
 from rookery.tables.java_errors import refused_types
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ _ANALYZE = re.compile(
     rf"(?:ALL\s+COLUMNS|COLUMNS\s+(?P<columns>{_DOTTED}(?:\s*,\s*{_DOTTED})*))\s*;?\s*",
     re.I,
 )
-_SPARKS_OWN = "spark_catalog"
 
 
 def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
@@ -41,12 +41,18 @@ def sql(spark: SparkSession, text: str, lake: Lake | None = None) -> DataFrame:
     check_session(spark, iceberg=match is not None)
     if match is None:
         return _query(spark, text)
-    lake = lake or connect()
-    name = _resolve(spark, _parts(match.group("table")))
-    if name is None or name.catalog not in (lake.name, *configured()):
+    resolved = resolve_name(spark, ".".join(map(quote_part, _parts(match.group("table")))))
+    if not resolved.may_have_tables:
         return spark.sql(text)
+    name = resolved.name
+    if lake is None or lake.name != name.catalog:
+        lake = lake_of_session(spark, name.catalog)
     requested = [".".join(_parts(column)) for column in re.findall(_DOTTED, match.group("columns") or "")]
-    report = analyze(spark, str(name), columns=_as_written(str(name), requested, lake), lake=lake)
+    try:
+        columns = _as_written(lake.open(name)[0], requested)
+    except OtherFormatError:
+        return spark.sql(text)
+    report = analyze(spark, str(name), columns=columns, lake=lake)
     rows = [
         (column.name, *map(_double, (column.ndv, column.ndv_low, column.ndv_high)), column.kind)
         for column in report.columns
@@ -68,25 +74,10 @@ def _double(value: float | None) -> float | None:
     return None if value is None else float(value)  # Spark does not accept a whole number as a double
 
 
-def _resolve(spark: SparkSession, parts: Sequence[str]) -> TableName | None:
-    """Return the table that Spark would resolve the name to, or None if it is in Spark's own catalog."""
-    jvm: Any = spark._jvm
-    names = jvm.java.util.ArrayList()
-    for part in parts:
-        names.add(part)
-    resolved = jvm.org.apache.iceberg.spark.Spark3Util.catalogAndIdentifier(spark._jsparkSession, names)
-    catalog, identifier = str(resolved.catalog().name()), resolved.identifier()
-    if catalog == _SPARKS_OWN:
-        return None
-    return TableName(catalog, tuple(identifier.namespace()), str(identifier.name()))
-
-
-def _as_written(name: str, requested: Sequence[str], lake: Lake) -> list[str]:
+def _as_written(table: Table, requested: Sequence[str]) -> list[str]:
     """Return the columns as the table writes them: SQL ignores case."""
-    if not requested:
-        return []
     known: dict[str, str] = {}
-    for field in table(name, lake).load()[0].fields():
+    for field in table.fields():
         for depth in range(1, len(field.parts) + 1):
             known.setdefault(".".join(field.parts[:depth]).lower(), ".".join(field.parts[:depth]))
     return [known.get(column.lower(), column) for column in requested]

@@ -275,6 +275,17 @@ def _column_stats(
     )
 
 
+def _opened(
+    spark: SparkSession | Callable[[], SparkSession], name: str, lake: Lake | None
+) -> tuple[Table, Store]:
+    """Open a table of *lake*; without one, what the session means by the name."""
+    if lake is None and not callable(spark):
+        from rookery.api.session_lake import locate  # which imports this module
+
+        return locate(spark, name).load()
+    return (lake or connect()).open(name)
+
+
 def analyze(
     spark: SparkSession | Callable[[], SparkSession],
     name: str,
@@ -304,6 +315,7 @@ def analyze(
     All of these are declared for the table: later calls keep them current, for any current snapshot, until
     they are dropped by *drop_column_sets*, *drop_histogram* or *drop_top_k*.
     *together* and *drop_together* are older names of *column_sets* and *drop_column_sets*.
+    Without *lake*, the name means what it means in the session, whose catalogs need not be known to Python.
     If *spark* is a function that returns a session, it is called only if there is work to do. *progress* is
     called with the number of files that have been read, the number to read, and the same of bytes.
     """
@@ -313,7 +325,7 @@ def analyze(
 
     if not callable(spark):
         check_jvm(spark)
-    loaded, store = (lake or connect()).open(name)
+    loaded, store = _opened(spark, name, lake)
     check_column_lists(
         columns=columns,
         exclude=exclude,

@@ -152,7 +152,14 @@ class TableHandle:
 _NO_SNAPSHOT = Snapshot(0, None, 0, 0, None, None)
 
 
-def table(name: str, lake: Lake | None = None) -> TableHandle:
-    """Return a handle on a table, of *lake* or of the default catalog."""
+def table(name: str, lake: Lake | None = None, *, spark: SparkSession | None = None) -> TableHandle:
+    """Return a handle on a table, of *lake* or of the default catalog.
+
+    With *spark*, it is the table that this session means by the name, in any catalog that it has.
+    """
+    if spark is not None and lake is None:
+        from rookery.api.session_lake import locate  # which imports this module
+
+        return locate(spark, name)
     lake = lake or connect()
     return TableHandle(lake, lake.table_name(name))

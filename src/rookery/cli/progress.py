@@ -33,9 +33,9 @@ def progress_bar(name: str) -> Iterator[Advance | None]:
     task = bar.add_task(name, files="")
 
     def advance(files: int, all_files: int, size: int, all_bytes: int) -> None:
+        bar.update(task, completed=size, total=all_bytes, files=f"{files:,} of {all_files:,}")
         if not bar.live.is_started:
             bar.start()
-        bar.update(task, completed=size, total=all_bytes, files=f"{files:,} of {all_files:,}")
 
     try:
         yield advance

@@ -276,5 +276,5 @@ def _check_range(data: NDArray[np.uint8], start: int, length: int) -> None:
 
 def are_compiled() -> bool:
     """Whether an earlier process has compiled kernels of this module into numba's cache."""
-    folder = getattr(getattr(_offer, "_cache", None), "cache_path", None)
+    folder = getattr(getattr(_shrink, "_cache", None), "cache_path", None)
     return folder is not None and any(Path(folder).glob("kmv.*.nbi"))

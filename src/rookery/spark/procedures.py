@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rookery.model import TableName
 from rookery.model.names import quote_part
 from rookery.spark.live import cancelled_if_interrupted
+from rookery.tables import Table
 from rookery.tables.iceberg.jvm import load_java_table
 from rookery.tables.java_errors import translate_java_error
 
@@ -27,9 +28,10 @@ class Moment:
 Argument = str | int | bool | Moment | Mapping[str, str] | Sequence[int]
 
 
-def call(spark: SparkSession, name: TableName, procedure: str, **arguments: Argument) -> list[dict[str, Any]]:
+def call(spark: SparkSession, table: Table, procedure: str, **arguments: Argument) -> list[dict[str, Any]]:
     """Call a procedure on a table as it is now, and return its rows."""
-    load_java_table(spark, name)  # the session may have cached the table as it was
+    table.check_loadable(spark)  # refreshes it, as the session may have cached the table as it was
+    name = table.name
     statement = call_text(name, procedure, **arguments)
     try:
         with cancelled_if_interrupted(spark):
@@ -62,18 +64,20 @@ _EXPIRED = {
 
 
 def expire_by_action(
-    spark: SparkSession, name: TableName, snapshots: Sequence[int], older_than: Moment, retain_last: int
+    spark: SparkSession, table: Table, snapshots: Sequence[int], older_than: Moment, retain_last: int
 ) -> dict[str, Any]:
     """Expire snapshots of a table that Spark cannot read; return what the procedure would return.
 
     The procedure does its work and then fails, as it makes Spark load the table again.
     """
-    table = load_java_table(spark, name)
+    table.check_loadable(spark)
+    name = table.name
+    java_table = load_java_table(spark, name)
     jvm: Any = spark._jvm
     try:
         with cancelled_if_interrupted(spark):
             action = jvm.org.apache.iceberg.spark.actions.SparkActions.get(spark._jsparkSession)
-            action = action.expireSnapshots(table).expireOlderThan(older_than.ms).retainLast(retain_last)
+            action = action.expireSnapshots(java_table).expireOlderThan(older_than.ms).retainLast(retain_last)
             for snapshot in snapshots:
                 action = action.expireSnapshotId(snapshot)
             done = action.option("stream-results", "true").execute()

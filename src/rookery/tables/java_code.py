@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from importlib.resources.abc import Traversable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -24,6 +26,7 @@ def call_compiled(spark: SparkSession, class_name: str, source: str, name: str, 
         if class_name not in classes:  # once per JVM, with the compiler that Spark includes
             compiler = jvm.org.codehaus.janino.SimpleCompiler()
             compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+            # Not setTargetVersion(8), for static methods of interfaces: the code that it makes is wrong.
             compiler.cook(source)
             loaded = compiler.getClassLoader().loadClass(class_name)
             classes[class_name] = {method.getName(): method for method in loaded.getDeclaredMethods()}
@@ -31,3 +34,10 @@ def call_compiled(spark: SparkSession, class_name: str, source: str, name: str, 
     for position, argument in enumerate(arguments):
         packed[position] = argument
     return classes[class_name][name].invoke(None, packed)
+
+
+def joined_sources(files: Iterable[Traversable]) -> str:
+    """Return Java files as one compilation unit: their imports, then their classes."""
+    lines = [line for each in files for line in each.read_text(encoding="utf-8").splitlines()]
+    imports = {line: None for line in lines if line.startswith("import ")}
+    return "\n".join((*imports, *(line for line in lines if line not in imports)))

@@ -59,6 +59,16 @@ class NotLoadableError(UsageError):
         )
 
 
+class OtherTableError(CatalogError):
+    """Spark has another table of the same name; nothing must be done to one by what is known of the other."""
+
+    def __init__(self, name: object) -> None:
+        super().__init__(
+            f"{name} is another table in Spark than in Rookery: their catalogs share only the name",
+            hint="configure the catalog in the same way in both, or use connect(spark=...)",
+        )
+
+
 def is_foreign(error: BaseException) -> bool:
     """Whether an error comes from PySpark or py4j."""
     return type(error).__module__.partition(".")[0] in _FOREIGN

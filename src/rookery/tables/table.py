@@ -253,7 +253,7 @@ class Table(Protocol):
         """Why engines cannot load the table at all, so that nothing is registered; None if they can."""
 
     def check_loadable(self, spark: SparkSession) -> None:
-        """Raise the engine's error if it cannot load the table now."""
+        """Raise an error if the engine cannot load the table now, or has another one of that name."""
 
     def for_engine(self, spark: SparkSession) -> EngineTable:
         """Return the table as Spark reads it."""

@@ -162,4 +162,4 @@ def test_java_says_in_one_line_what_is_wrong(spark: SparkSession, lake: Lake, ne
     with pytest.raises(
         RookeryError, match=r"rewrite_manifests .* failed: IllegalArgumentException: Invalid spec id 9"
     ):
-        call(spark, lake.table_name(table), "rewrite_manifests", spec_id=9)
+        call(spark, lake.open(table)[0], "rewrite_manifests", spec_id=9)

@@ -132,6 +132,14 @@ def test_a_join_is_pruned_by_the_keys_of_its_other_side(
     assert files_read(query, events) == 2
 
 
+def test_a_small_scan_is_not_pruned_by_keys(spark: SparkSession, events: str, chosen: str) -> None:
+    text = f"SELECT e.id FROM {events} e JOIN {chosen} c ON e.key = c.key WHERE c.wanted IN (3, 703)"
+    with attach(spark) as session:
+        query = session.sql(text)
+        assert sorted(row.id for row in query.collect()) == [3, 703]
+        assert files_read(query, events) == FILES
+
+
 @pytest.mark.parametrize(
     "where, pruned",
     [

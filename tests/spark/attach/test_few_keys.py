@@ -49,7 +49,7 @@ JOIN = "SELECT l.q FROM {l} l JOIN {o} o ON l.k = o.k WHERE o.c "
         (JOIN + "IN (20, 77)", [2]),
         (JOIN + "< 30", [FILES]),  # many keys
         ("SELECT o.c FROM {o} o JOIN {l} l ON l.k = o.k WHERE l.q = 5", [1]),
-        # The keys of the orders that are left cost as much as the lines; those of all orders of a customer do not.
+        # To read the orders that are left costs as much as the lines; to read all of a customer does not.
         (JOIN + "= 20 AND o.k IN (SELECT k FROM {l} GROUP BY k HAVING sum(q) > 100)", [1, 1, FILES]),
         ("SELECT l.q FROM {o} o LEFT JOIN {l} l ON l.k = o.k WHERE o.c = 20", [1]),
         ("SELECT l.q FROM {l} l LEFT JOIN (SELECT * FROM {o} WHERE c = 20) o ON l.k = o.k", [FILES]),

@@ -59,7 +59,6 @@ def request(table: PlainTable, *where: dict[str, Any], **more: Any) -> str:
         "current_schema": True,
         "columns": [1, 2, 3, 4],
         "where": where,
-        "bytes": 1 << 30,
         "costs": True,
         "joins": True,
     }
@@ -188,7 +187,6 @@ def test_infinite_bounds_are_no_statistics(table: PlainTable) -> None:
 
 def test_columns_to_prune_by_at_run_time(table: PlainTable) -> None:
     assert answer(table)["runtime"] == [1]  # clustered
-    assert "runtime" not in answer(table, bytes=1000)
     assert "runtime" not in answer(table, settings=Settings(runtime=False))
     table.add_index("bloom", "s")
     table.analyse(full=True)

@@ -189,7 +189,7 @@ def _call(view: TableView, planned: Plan, options: Mapping[str, str]) -> dict[st
     order = planned.details["order"]
     answer = call(
         view.row_session(),
-        view.maintained.name,
+        view.table,
         "rewrite_data_files",
         strategy=planned.details["strategy"],
         **({"sort_order": order} if order else {}),

@@ -234,11 +234,11 @@ def run(view: TableView, planned: Plan) -> Ran:
         maintained.neighbours.refresh(NEIGHBOURS_SECONDS)
     _check_not_shared(view, planned.details["files"])
     if view.not_rewritable:
-        answer = expire_by_action(spark, maintained.name, snapshots, Moment(0), keep_last)
+        answer = expire_by_action(spark, view.table, snapshots, Moment(0), keep_last)
     else:
         answer = call(
             spark,
-            maintained.name,
+            view.table,
             "expire_snapshots",
             older_than=Moment(0),
             retain_last=keep_last,

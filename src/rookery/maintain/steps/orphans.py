@@ -175,7 +175,7 @@ def _orphans_by_iceberg(view: TableView, planned: Plan, folder: str, files: Sequ
     try:
         answer = call(
             spark,
-            view.maintained.name,
+            view.table,
             "remove_orphan_files",
             older_than=Moment(planned.details["older_than"]),
             file_list_view=temp_view,

@@ -83,7 +83,7 @@ def run(view: TableView, planned: Plan) -> Ran:
         removed = remove_deletes(spark, name, view.survey.snapshot.id, planned.details["dangling"])
     if planned.details["small"]:
         options = dict(sizes_of(view.survey, view.policy.deletes.min_files).options())
-        answer = call(spark, name, "rewrite_position_delete_files", options=options)[0]
+        answer = call(spark, view.table, "rewrite_position_delete_files", options=options)[0]
         rewritten, size = int(answer["rewritten_delete_files_count"]), int(answer["rewritten_bytes_count"])
     return Ran(removed + rewritten, size or planned.bytes, (), {"removed": removed, "rewritten": rewritten})
 

@@ -54,7 +54,7 @@ def run(view: TableView, planned: Plan) -> Ran:
     """Rewrite the manifests, one partition spec after the other."""
     answers: list[Mapping[str, int]] = []
     for spec in planned.details["specs"]:
-        answers += call(view.maintained.spark(), view.maintained.name, "rewrite_manifests", spec_id=spec)
+        answers += call(view.maintained.spark(), view.table, "rewrite_manifests", spec_id=spec)
     return Ran(sum(int(answer["rewritten_manifests_count"]) for answer in answers), planned.bytes)
 
 

@@ -142,8 +142,7 @@ class Planner:
                 answer |= matching.statistics(columns) if request["costs"] else {"rows": matching.live_rows()}
             if self._has_keys(request):
                 answer["selective"] = matching.is_selective()
-                if request["bytes"] >= self.settings.least_bytes:
-                    answer |= matching.keys(columns)
+                answer |= matching.keys(columns)
         except Exception as error:  # noqa: BLE001  # what is skipped is proved all the same
             self._warn(f"a scan has no statistics: {error}")
         return answer
@@ -232,7 +231,6 @@ def _key(request: Mapping[str, Any]) -> str:
         "columns",
         "where",
         "runtime",
-        "bytes",
         "costs",
         "joins",
     )

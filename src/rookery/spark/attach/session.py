@@ -20,7 +20,8 @@ from rookery.model import MachineError, UsageError
 from rookery.model.cache import Cache
 from rookery.spark.attach.planner import LEAST_BYTES, Planner, Settings
 from rookery.spark.live import check_session, has_jvm
-from rookery.tables.java_code import call_compiled
+from rookery.spark.session_catalogs import STORAGE
+from rookery.tables.java_code import call_compiled, joined_sources
 from rookery.tables.java_errors import java_reason
 
 log = logging.getLogger(__name__)
@@ -196,12 +197,8 @@ def _call(spark: SparkSession, method: str, *arguments: Any) -> Any:
 
 @cache
 def _source() -> str:
-    """The Java files as one compilation unit: their imports, then their classes."""
     folder = files("rookery.spark.attach").joinpath("java")
-    texts = [each.read_text(encoding="utf-8") for each in folder.iterdir() if each.name.endswith(".java")]
-    lines = [line for text in texts for line in text.splitlines()]
-    imports = {line: None for line in lines if line.startswith("import ")}
-    return "\n".join((*imports, *(line for line in lines if line not in imports)))
+    return joined_sources([*(each for each in folder.iterdir() if each.name.endswith(".java")), STORAGE])
 
 
 @contextmanager

@@ -32,10 +32,12 @@ import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.LocationProvider;
 import org.apache.iceberg.spark.ScanTaskSetManager;
+import org.apache.iceberg.spark.Spark3Util;
 import org.apache.iceberg.spark.source.SparkRewriteTable;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.types.StructType;
@@ -85,6 +87,19 @@ public class RookeryRead {
     Unstage(Table table, String key) { this.table = table; this.key = key; }
     public void run() { ScanTaskSetManager.get().removeTasks(table, key); }
   }
+  public static Object load(Object session, String name) throws Exception {
+    // Spark loads a catalog by the settings of the thread's active session.
+    scala.Option before = SparkSession.getActiveSession();
+    SparkSession.setActiveSession((SparkSession) session);
+    try {
+      Table table = Spark3Util.loadIcebergTable((SparkSession) session, name);
+      table.refresh();
+      return table;
+    } finally {
+      if (before.isDefined()) SparkSession.setActiveSession((SparkSession) before.get());
+      else SparkSession.clearActiveSession();
+    }
+  }
   public static Object pin(Table table) { return new BaseTable(new Pinned(table), table.name()); }
   public static Object hasVariant(Table table) {  // or files that have one of a column that is gone
     for (Object schema : table.schemas().values())
@@ -124,17 +139,14 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 def load_java_table(spark: SparkSession, name: TableName) -> Any:
     """Return Java's table of that name, as it is now."""
-    jvm: Any = spark._jvm
     try:
         with refused_types(name):
-            table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, str(name))
-            table.refresh()
+            return call_compiled(spark, "RookeryRead", _READ, "load", spark._jsparkSession, str(name))
     except RookeryError:
         raise
     except Exception as error:  # py4j wraps all that Java throws
         reason = java_reason(error)
         raise CatalogError(f"Spark cannot load {name}: {reason}", hint=failure_hint(reason)) from error
-    return table
 
 
 def register_statistics(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.table import StaticTable
 
+from rookery.io import RenewableProperties
+from rookery.io.location import FILE_IO
 from rookery.io.redaction import reason_of
 from rookery.model import CatalogError, TableName
 from rookery.tables.iceberg.any_blob_type import load_with_any_blob_type
@@ -17,7 +20,10 @@ def open_metadata(name: TableName, location: str, properties: Mapping[str, str])
     """Open the table of a metadata file, which is read with *properties*."""
     try:
         with carrying():
-            table = load_with_any_blob_type(lambda: StaticTable.from_metadata(location, dict(properties)))
+            stated = {PY_IO_IMPL: FILE_IO, **properties}
+            table = load_with_any_blob_type(lambda: StaticTable.from_metadata(location, stated))
+        if isinstance(properties, RenewableProperties):
+            table.io.properties = properties  # type: ignore[assignment]
         return IcebergTable(name, table)
     except Exception as error:  # every file system raises its own errors
         raise CatalogError(

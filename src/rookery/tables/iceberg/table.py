@@ -35,6 +35,7 @@ from rookery.tables.iceberg.table_properties import (
     number_of,
 )
 from rookery.tables.iceberg.transforms import IcebergTransform
+from rookery.tables.java_errors import OtherTableError
 from rookery.tables.partitioning import PartitionField, SortField, TransformKind
 from rookery.tables.table import RegisteredBlob, SnapshotChanges, StatisticsFile, Table
 
@@ -317,8 +318,9 @@ class IcebergTable(Table):
         return None if unknown is None else f"Iceberg's Java library does not know the type {unknown}"
 
     def check_loadable(self, spark: SparkSession) -> None:
-        """Check that Java can load the table."""
-        jvm.load_java_table(spark, self.name)
+        """Check that Java can load the table, and that it is the same."""
+        if str(jvm.load_java_table(spark, self.name).uuid().toString()) != self.uuid:
+            raise OtherTableError(self.name)
 
     def for_engine(self, spark: SparkSession) -> jvm.PinnedTable:
         """Return the table as Spark reads it."""

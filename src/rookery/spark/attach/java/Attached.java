@@ -21,6 +21,7 @@ class Attached {
   final Function planner;
   final boolean runtime;
   final long timeout;
+  final long leastBytes; // of a scan that keys prune
   final Semaphore free = new Semaphore(MOST_AT_ONCE);
   final AtomicReference overdue = new AtomicReference();
   final AtomicReference unreported = new AtomicReference();
@@ -32,6 +33,7 @@ class Attached {
     this.planner = planner;
     this.runtime = Boolean.TRUE.equals(settings.get("runtime"));
     this.timeout = ((Number) settings.get("timeout_ms")).longValue();
+    this.leastBytes = ((Number) settings.get("least_bytes")).longValue();
   }
 
   /** The time for all questions of a query; its subqueries are planned apart. */
@@ -96,8 +98,13 @@ class Attached {
     return value == null ? Collections.EMPTY_LIST : (List) value;
   }
 
-  /** Asks Python, for as long as the query may still wait. While an answer is overdue nothing is asked. */
+  /** Asks Python, for as long as the query may still wait. */
   Object ask(Map request, Budget budget) throws Exception {
+    return answered(asked(request, budget), budget);
+  }
+
+  /** Asks Python, and does not wait; null while an earlier answer is overdue, as nothing is asked then. */
+  Pending asked(Map request, Budget budget) throws Exception {
     Question late = (Question) overdue.get();
     if (late != null && !late.isAnswered) {
       return null;
@@ -108,19 +115,28 @@ class Attached {
     }
     Question question = new Question(planner, JSON.writeValueAsString(request), free);
     long started = System.nanoTime();
-    long end = started + budget.left();
     try {
-      if (end <= started || !free.tryAcquire(end - started, TimeUnit.NANOSECONDS)) {
-        throw new TimeoutException();
+      if (budget.left() <= 0 || !free.tryAcquire(budget.left(), TimeUnit.NANOSECONDS)) {
+        throw timedOut();
       }
-      Object received = started(question).get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+      return new Pending(question, started(question));
+    } finally {
+      budget.spend(System.nanoTime() - started);
+    }
+  }
+
+  /** Waits for an answer. */
+  Object answered(Pending pending, Budget budget) throws Exception {
+    if (pending == null) {
+      return null;
+    }
+    long started = System.nanoTime();
+    try {
+      Object received = pending.answer.get(Math.max(budget.left(), 0L), TimeUnit.NANOSECONDS);
       return received == null ? null : JSON.readValue((String) received, Object.class);
     } catch (TimeoutException error) {
-      if (question.isAsked) {
-        overdue.set(question);
-      }
-      unreported.set("no answer within " + timeout + " ms");
-      throw error;
+      overdue.set(pending.question);
+      throw timedOut();
     } catch (ExecutionException error) {
       throw new IllegalStateException(String.valueOf(error.getCause()), error.getCause());
     } finally {
@@ -128,11 +144,15 @@ class Attached {
     }
   }
 
+  TimeoutException timedOut() {
+    unreported.set("no answer within " + timeout + " ms");
+    return new TimeoutException();
+  }
+
   Future started(Question question) {
     try {
       FutureTask answer = new FutureTask(question);
       THREADS.execute(new Asking(answer, question));
-      question.isAsked = true;
       return answer;
     } catch (RuntimeException error) {
       free.release();
@@ -150,6 +170,17 @@ class Attached {
     } else if (!(error instanceof TimeoutException)) {
       unreported.set(String.valueOf(error));
     }
+  }
+}
+
+/** A question that is asked, and its answer to come. */
+class Pending {
+  final Question question;
+  final Future answer;
+
+  Pending(Question question, Future answer) {
+    this.question = question;
+    this.answer = answer;
   }
 }
 
@@ -201,7 +232,6 @@ class Question implements Callable {
   final Function planner;
   final String text;
   final Semaphore used;
-  volatile boolean isAsked = false;
   volatile boolean isAnswered = false;
   volatile boolean isUnderstood = false;
 

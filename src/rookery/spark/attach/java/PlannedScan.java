@@ -24,6 +24,7 @@ class PlannedScan {
   final Schema schema;
   final Conditions conditions;
   final Long snapshot;
+  final Map request; // what each request names
   final int files;
   final long bytes;
   Map answer;
@@ -41,15 +42,20 @@ class PlannedScan {
     this.schema = (Schema) Reflect.call(target, "schema");
     this.conditions = new Conditions(schema);
     this.snapshot = (Long) Reflect.call(target, "snapshotId");
-    List tasks = tasks(); // which Spark needs as well
     long started = System.nanoTime();
+    this.request = request();
+    Pending pending = ask();
+    this.nanoseconds = System.nanoTime() - started;
+    List tasks = tasks(); // which Spark needs as well; Python answers meanwhile
+    started = System.nanoTime();
     this.files = tasks.size();
     long sum = 0;
     for (int i = 0; i < tasks.size(); i++) {
       sum += ((org.apache.iceberg.ScanTask) tasks.get(i)).sizeBytes();
     }
     this.bytes = sum;
-    this.nanoseconds = System.nanoTime() - started;
+    prune(pending);
+    this.nanoseconds += System.nanoTime() - started;
   }
 
   boolean isUseful() {
@@ -65,21 +71,24 @@ class PlannedScan {
     return (List) Reflect.call(target, "tasks");
   }
 
-  void prune() throws Exception {
-    if (snapshot == null || files == 0 || readsDeletedRows()) {
-      return;
+  /** Asks what is known of the files; null if nothing can be. */
+  Pending ask() throws Exception {
+    if (snapshot == null || readsDeletedRows()) {
+      return null;
     }
-    Map request = request();
-    request.put("where", conditions.encoded(pushed));
-    request.put("columns", columns());
-    request.put("costs", Boolean.valueOf(query.byCosts));
-    request.put("joins", Boolean.valueOf(query.hasJoin));
-    long started = System.nanoTime();
-    answer = (Map) attached.ask(request, query.budget);
+    Map asked = new LinkedHashMap(request);
+    asked.put("where", conditions.encoded(pushed));
+    asked.put("columns", columns());
+    asked.put("costs", Boolean.valueOf(query.byCosts));
+    asked.put("joins", Boolean.valueOf(query.hasJoin));
+    return attached.asked(asked, query.budget);
+  }
+
+  void prune(Pending pending) throws Exception {
+    answer = (Map) attached.answered(pending, query.budget);
     if (isUseful()) {
-      removeTasks(answer, request, byConditions);
+      removeTasks(answer, byConditions);
     }
-    nanoseconds += System.nanoTime() - started;
   }
 
   /** With `_deleted` rows that are deleted are read as well, which sketches do not describe. */
@@ -110,18 +119,18 @@ class PlannedScan {
 
   void skipByKeys(Predicate[] keys) {
     try {
-      Map request = request();
+      Map asked = new LinkedHashMap(request);
       List where = new ArrayList();
       for (int i = 0; i < keys.length; i++) {
         where.add(conditions.ofKeys(keys[i]));
       }
-      request.put("where", where);
-      request.put("runtime", Boolean.TRUE);
+      asked.put("where", where);
+      asked.put("runtime", Boolean.TRUE);
       long started = System.nanoTime();
-      Map found = (Map) attached.ask(request, query.budget);
+      Map found = (Map) attached.ask(asked, query.budget);
       if (found != null && !found.containsKey("unknown")) {
         SkippedTasks byTheseKeys = new SkippedTasks();
-        removeTasks(found, request, byTheseKeys);
+        removeTasks(found, byTheseKeys);
         byKeys = byTheseKeys;
       }
       nanoseconds += System.nanoTime() - started;
@@ -176,10 +185,9 @@ class PlannedScan {
     request.put("table", iceberg.name());
     request.put("uuid", String.valueOf(iceberg.uuid()));
     request.put("metadata", TableUtil.metadataFileLocation(iceberg));
-    request.put("io", new HashMap(iceberg.io().properties()));
+    request.put("io", Storage.settings(iceberg));
     request.put("snapshot", snapshot);
     request.put("current_schema", Boolean.valueOf(schema.schemaId() == iceberg.schema().schemaId()));
-    request.put("bytes", Long.valueOf(bytes));
     return request;
   }
 
@@ -187,7 +195,7 @@ class PlannedScan {
     Reflect.method(target.getClass(), "resetTasks", new Class[] {List.class}).invoke(target, new Object[] {tasks});
   }
 
-  void removeTasks(Map found, Map request, SkippedTasks skipped) throws Exception {
+  void removeTasks(Map found, SkippedTasks skipped) throws Exception {
     Skipped paths = attached.skipped(found, request, query.budget);
     List tasks = tasks();
     if (paths.isEmpty() || tasks.isEmpty()) {

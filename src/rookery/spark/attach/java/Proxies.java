@@ -99,7 +99,6 @@ class BuilderHandler extends Forwarding {
     }
     try {
       PlannedScan planned = new PlannedScan((Scan) answer, table, pushed);
-      planned.prune();
       if (planned.mayBeSelective()) {
         table.query.selective.add(planned);
       }
@@ -212,7 +211,8 @@ class ScanHandler extends Forwarding {
   Object attributes(NamedReference[] original) {
     try {
       List more = Attached.list(planned.answer, "runtime");
-      if (more.isEmpty() || !planned.query.hasKeysFor(planned)) {
+      boolean isLarge = planned.bytes >= planned.attached.leastBytes;
+      if (more.isEmpty() || !isLarge || !planned.query.hasKeysFor(planned)) {
         return original;
       }
       Map all = new LinkedHashMap();
