@@ -141,6 +141,8 @@ def test_check_reports_all_errors(table: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_rules_that_match_nothing_are_warnings(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = pa.schema([("id", pa.int64()), ("price", pa.float64())])
+    rookery.connect().catalog.create_table("sales.items", schema)
     Path("odd.yaml").write_text(
         "defaults:\n"
         "  statistics: {columns: [id, price]}\n"
@@ -155,9 +157,9 @@ def test_rules_that_match_nothing_are_warnings(table: str, capsys: pytest.Captur
     assert run(["policy", "check", "odd.yaml"]) == 0
     assert capsys.readouterr() == (
         "odd.yaml is valid: 3 rules, 4 settings\n"
-        "warning: odd.yaml:2: statistics.columns: lake.sales.orders: there is no column 'price'\n"
+        "warning: odd.yaml:2: statistics.columns: there is no column 'price' in lake.sales.orders\n"
         'warning: odd.yaml:4: namespace "sale" matches no table of lake\n'
-        "warning: odd.yaml:7: indexes: lake.sales.orders: there is no column 'status'\n"
+        "warning: odd.yaml:7: indexes: there is no column 'status' in lake.sales.items and in 1 other table\n"
         'warning: odd.yaml:8: catalog "other" matches no table of lake\n',
         "",
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rookery.maintain.policies.choosing import Chosen, PolicySet, Selector, SelectorKind
 from rookery.maintain.policies.policy import Policy
-from rookery.model import Field, RookeryError, TableName, UsageError, column_named, no_column
+from rookery.model import Field, RookeryError, TableName, UsageError, column_named, counted, no_column
 from rookery.tables import Table
 from rookery.tables.config import configured
 
@@ -56,7 +57,9 @@ def _catalog_of(selector: Selector) -> str:
 def _without_columns(
     policies: PolicySet, names: Sequence[TableName], open_table: OpenTable
 ) -> Iterator[PolicyWarning]:
+    """Yield a warning for each column that a setting names, with the tables that do not have it."""
     naming = [rule for rule in policies.rules if any(key in rule.settings for key in _OF_COLUMNS)]
+    lacking: defaultdict[tuple[str, int | None, str], list[TableName]] = defaultdict(list)
     for name in names:
         if all(rule.rank(name) is None for rule in naming):
             continue
@@ -66,18 +69,21 @@ def _without_columns(
         except RookeryError as error:  # its properties contradict the file, or it cannot be loaded
             yield PolicyWarning(policies.file or "", None, error.message)
             continue
-        yield from _lacking(chosen, name, table.fields())
+        for line, what in _lacking(chosen, table.fields()):
+            lacking[policies.file or "", line, what].append(name)
+    for (file, line, what), tables in lacking.items():
+        others = f" and in {counted(len(tables) - 1, 'other table')}" if len(tables) > 1 else ""
+        yield PolicyWarning(file, line, f"{what} in {tables[0]}{others}")
 
 
-def _lacking(chosen: Chosen, name: TableName, fields: Sequence[Field]) -> Iterator[PolicyWarning]:
+def _lacking(chosen: Chosen, fields: Sequence[Field]) -> Iterator[tuple[int | None, str]]:
     for key, columns in _columns_of(chosen.policy).items():
         source = chosen.sources[key]
         if source.file is None:  # a property of the table
             continue
         for column in columns:
             if not _is_column(fields, column, with_parents=key == "statistics.columns"):
-                message = f"{key}: {name}: {no_column(fields, column).message}"
-                yield PolicyWarning(source.file, source.line, message)
+                yield source.line, f"{key}: {no_column(fields, column).message}"
 
 
 def _columns_of(policy: Policy) -> dict[str, tuple[str, ...]]:
