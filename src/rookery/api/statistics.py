@@ -13,7 +13,7 @@ from rookery.api.columns import check_column_lists, check_column_sets
 from rookery.api.distributions import RowStats, distribution_sheet, row_stats
 from rookery.api.lake import Lake, connect
 from rookery.api.partitions import partition_test
-from rookery.api.values import plain
+from rookery.api.values import plain, shortened
 from rookery.collect.progress import silent
 from rookery.collect.summary import ColumnSummary, FileTest, TableSummary, summarize
 from rookery.model import (
@@ -117,16 +117,11 @@ def _row(column: ColumnStats) -> tuple[str, ...]:
         thousands(column.ndv_high),
         column.kind or "–",
         thousands(column.nulls),
-        _short(column.min, "≥ " if column.min_exact is False else ""),
-        _short(column.max, "≤ " if column.max_exact is False else ""),
+        shortened(column.min, "≥ " if column.min_exact is False else ""),
+        shortened(column.max, "≤ " if column.max_exact is False else ""),
         in_bytes(column.size),
         percent(column.coverage),
     )
-
-
-def _short(value: object, mark: str = "", most: int = 32) -> str:
-    text = "–" if value is None else mark + str(value)
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _notes(columns: Sequence[ColumnStats]) -> Iterator[str]:
