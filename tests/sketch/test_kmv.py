@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rookery.sketch import MAX_THETA, K, ThetaSketch, union
 from rookery.sketch.kmv import ThetaBuilder
+from rookery.sketch.lengths import Lengths
 from tests.sketch.murmur import murmur3_x64_128, theta_hash, theta_hashes
 
 PADDING = 24  # more than the kernels ever load at once
@@ -89,6 +90,8 @@ def test_byte_arrays_behind_their_lengths(values: list[bytes], offset: int) -> N
     builder = ThetaBuilder()
     assert builder.add_prefixed(data, 0, len(data)) == len(values)
     assert builder.result().hashes.tolist() == theta_hashes(values)
+    assert builder.take_lengths() == lengths_of(values)
+    assert builder.take_lengths() == Lengths()
 
 
 @given(st.lists(st.binary(max_size=64), max_size=30), st.sampled_from([np.int32, np.int64]), st.data())
@@ -100,6 +103,19 @@ def test_byte_arrays_between_offsets(values: list[bytes], kind: type, data: st.D
     builder = ThetaBuilder()
     builder.add_offsets(buffer, offsets[first : last + 1])
     assert builder.result().hashes.tolist() == theta_hashes(values[first:last])
+    assert builder.take_lengths() == lengths_of(values[first:last])
+
+
+def lengths_of(values: list[bytes]) -> Lengths:
+    return Lengths(len(values), len(b"".join(values)), max(map(len, values), default=0))
+
+
+def test_lengths_while_the_table_shrinks() -> None:
+    values = [b"%d" % n for n in range(20_000)]
+    builder = ThetaBuilder()
+    builder.add_offsets(array(b"".join(values)), np.cumsum([0, *map(len, values)]))
+    assert builder.theta < MAX_THETA
+    assert builder.take_lengths() == lengths_of(values)
 
 
 @given(st.lists(st.text(max_size=40), max_size=30))

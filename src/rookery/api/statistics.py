@@ -64,6 +64,8 @@ class ColumnStats:
     coverage: float
     unknown: Mapping[str, str]  # why ndv, nulls, min or max are not known
     rows: RowStats | None = None
+    avg_length: float | None = None  # bytes of a text or binary value, as far as is known
+    max_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +217,9 @@ def _known(
     table: Table, store: Store, snapshot: Snapshot, wanted: FileTest | None
 ) -> tuple[State | None, TableSummary]:
     """Return the best state whose parts can all be read, and its summary."""
-    summarized = from_best_state(
-        table, store, snapshot, lambda state: (state, summarize(table, store, snapshot, state, wanted))
-    )
-    return summarized or (None, summarize(table, store, snapshot, None, wanted))
+    known = partial(summarize, table, store, snapshot, wanted=wanted, with_lengths=True)
+    summarized = from_best_state(table, store, snapshot, lambda state: (state, known(state)))
+    return summarized or (None, known(None))
 
 
 def _stats_report(
@@ -248,7 +249,7 @@ def _summary(table: Table, store: Store, snapshot_id: int, state: State | None) 
 def _column_stats(
     column: ColumnSummary, snapshot_id: int | None, rows: RowStats | None = None
 ) -> ColumnStats:
-    ndv = column.ndv
+    ndv, lengths = column.ndv, column.lengths
     return ColumnStats(
         column.field.name,
         column.field.id,
@@ -267,6 +268,8 @@ def _column_stats(
         column.coverage,
         column.unknown,
         rows,
+        avg_length=lengths.bytes / lengths.values if lengths and lengths.values else None,
+        max_length=column.greatest_length,
     )
 
 

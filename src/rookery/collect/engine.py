@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from rookery.collect.arrow import leaf_array
 from rookery.collect.column_sets import is_column_set
+from rookery.collect.lengths import FileLengths, has_lengths
 from rookery.collect.plan import Group
 from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.read import ENGINE, add_column_set
@@ -19,6 +21,7 @@ from rookery.model import Field, Snapshot, quote_part
 from rookery.model.type_names import member_ids
 from rookery.sketch import InvertedThetaBuilder, ThetaSketch
 from rookery.sketch.kmv import ThetaBuilder
+from rookery.sketch.lengths import Lengths
 from rookery.sketch.values import add_arrow
 from rookery.tables import Table
 
@@ -28,9 +31,15 @@ if TYPE_CHECKING:
 FileBatch = tuple[str, pa.RecordBatch]
 """Rows, and the file that they are of."""
 _FILE = "_file"
-SCHEMA = "file string, field int, theta binary, count bigint"
+SCHEMA = "file string, field int, theta binary, count bigint, lengths array<bigint>"
 _ARROW = pa.schema(
-    [("file", pa.string()), ("field", pa.int32()), ("theta", pa.binary()), ("count", pa.int64())]
+    [
+        ("file", pa.string()),
+        ("field", pa.int32()),
+        ("theta", pa.binary()),
+        ("count", pa.int64()),
+        ("lengths", pa.list_(pa.int64())),
+    ]
 )
 
 
@@ -40,6 +49,7 @@ def run_engine(
     """Sketch files of a group, by ordinal, through Iceberg's own reader."""
     by_path = ordinals_by_path(group, ordinals)
     thetas = {column.id: InvertedThetaBuilder(group.files.num_rows) for column in group.fields}
+    lengths = FileLengths()
     values = 0
     only = readable_only(table, snapshot)
     with on_spark(spark):
@@ -50,14 +60,14 @@ def run_engine(
             # PySpark trips over names with dots, so columns travel under numbers.
             columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
             selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *columns)
-            values = add_rows(
-                thetas, selected.mapInArrow(_mapper(group.fields, roots), SCHEMA).collect(), by_path
-            )
+            rows = selected.mapInArrow(_mapper(group.fields, roots), SCHEMA).collect()
+            values = add_rows(thetas, lengths, rows, by_path)
     sizes = group.files["size"].to_pylist()
     read = sum(sizes[ordinal] for ordinal in ordinals)  # an upper limit of what the engine read of them
     ways = Counter({ENGINE: len(ordinals) * len(group.fields)})
     sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(group.number, sketches, Costs(len(ordinals), ways, values, read, 0))
+    costs = Costs(len(ordinals), ways, values, read, 0)
+    return Partial(group.number, sketches, costs, lengths=lengths)
 
 
 def ordinals_by_path(group: Group, ordinals: Sequence[int]) -> dict[str, list[int]]:
@@ -70,13 +80,18 @@ def ordinals_by_path(group: Group, ordinals: Sequence[int]) -> dict[str, list[in
 
 
 def add_rows(
-    thetas: Mapping[int, InvertedThetaBuilder], rows: Iterable[Row], by_path: Mapping[str, Sequence[int]]
+    thetas: Mapping[int, InvertedThetaBuilder],
+    lengths: FileLengths,
+    rows: Iterable[Row],
+    by_path: Mapping[str, Sequence[int]],
 ) -> int:
-    """Add the sketches of workers, and return how many values they read."""
+    """Add the sketches and lengths of workers, and return how many values they read."""
     values = 0
     for row in rows:
         for ordinal in by_path[row.file]:
             thetas[row.field].add(ThetaSketch.decode(bytes(row.theta)), ordinal)
+            if row.lengths is not None:
+                lengths.add(row.field, ordinal, Lengths(*row.lengths))
         values += row["count"]
     return values
 
@@ -102,8 +117,15 @@ def sketched(batches: Iterable[FileBatch], fields: Sequence[Field]) -> pa.Record
             builder = builders.setdefault(key, ThetaBuilder())
             counts[key] += rows.num_rows
             _add(builder, column, rows)
+    with_lengths = {column.id for column in fields if has_lengths(column)}
     sketches = [
-        {"file": file, "field": field, "theta": builder.result().encode(), "count": counts[file, field]}
+        {
+            "file": file,
+            "field": field,
+            "theta": builder.result().encode(),
+            "count": counts[file, field],
+            "lengths": astuple(builder.take_lengths()) if field in with_lengths else None,
+        }
         for (file, field), builder in builders.items()
     ]
     return pa.RecordBatch.from_pylist(sketches, _ARROW)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.collect.engine import SCHEMA, FileBatch, add_rows, ordinals_by_path, roots_of, sketched
+from rookery.collect.lengths import FileLengths
 from rookery.collect.plan import Group
 from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.read import ARROW
@@ -48,13 +49,14 @@ def run_own(
     count = min(len(files), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     shares = [files[number::count] for number in range(count)]
     thetas = {column.id: InvertedThetaBuilder(group.files.num_rows) for column in group.fields}
+    lengths = FileLengths()
     with on_spark(spark):
         frame = spark.range(0, count, 1, count).mapInArrow(_mapper(group.fields, request, shares), SCHEMA)
-        values = add_rows(thetas, frame.collect(), by_path)
+        values = add_rows(thetas, lengths, frame.collect(), by_path)
     read = sum(file.size for file in files)  # at most
     ways = Counter({ARROW: len(files) * len(group.fields)})
     sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(group.number, sketches, Costs(len(files), ways, values, read, 0))
+    return Partial(group.number, sketches, Costs(len(files), ways, values, read, 0), lengths=lengths)
 
 
 def _with_deletes(table: Table, store: Store, snapshot: Snapshot, paths: Sequence[str]) -> list[FileRead]:

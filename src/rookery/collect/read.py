@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rookery.collect.arrow import leaf_array, read_leaves, row_values
 from rookery.collect.column_sets import is_column_set
+from rookery.collect.lengths import chunk_lengths, has_lengths
 from rookery.collect.physical import PhysicalColumns
 from rookery.indexes import RowConsumer
 from rookery.io import Source, SourceFile, TailSource, open_source
@@ -27,6 +28,7 @@ from rookery.parquet.pages import UnreadablePagesError, read_chunk
 from rookery.sketch import ThetaSketch
 from rookery.sketch.column_sets import add_joint
 from rookery.sketch.kmv import ThetaBuilder
+from rookery.sketch.lengths import Lengths
 from rookery.sketch.values import PlainValues, ValueConsumer, add_arrow, plain_values
 from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 
@@ -45,6 +47,7 @@ class Reading:
     bytes_read: int = 0
     reads: int = 0
     highest_id: int = 0  # of the fields that the file has
+    lengths: Mapping[int, Lengths] = field(default_factory=dict)  # of text and binary columns that it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,27 +92,33 @@ def read_parquet(
         physical = PhysicalColumns(mapping.with_ids(footer.leaves))
         sketches: dict[int, ThetaSketch] = {}
         chunks: Counter[str] = Counter()
+        lengths: dict[int, Lengths] = {}
         values = 0
         for column, takes_theta in _columns(fields, indexes):
             builder = ThetaBuilder(thetas[column.id]) if takes_theta else None
             consumers: list[ValueConsumer] = [builder] if builder is not None else []
             consumers += indexes.values.get(column.id, (column, []))[1]
             leaves = physical.members(column)
+            seen = Lengths()  # without a leaf all values are null
             if leaves is not None and is_column_set(column):
                 assert builder is not None
                 with damaged(Place(source.name), f"values of columns {column.name}"):
                     chunks += _read_column_set(source, row_groups, leaves, column, builder)
                 values += sum(footer.row_groups[number].rows for number in row_groups)
             elif leaves is not None:
-                chunks += _read_leaf(source, footer, row_groups, leaves[0], column, consumers)
-                values += sum(
-                    footer.row_groups[number].chunks[leaves[0].index].values for number in row_groups
-                )
+                (leaf,) = leaves
+                ways, seen = _read_leaf(source, footer, row_groups, leaf, column, consumers, builder)
+                chunks += ways
+                values += sum(footer.row_groups[number].chunks[leaf.index].values for number in row_groups)
             if builder is not None:
                 sketches[column.id] = builder.result()
+                if has_lengths(column):
+                    lengths[column.id] = seen
         for column, takers in indexes.rows.values():
             _read_rows(source, footer, row_groups, physical.leaf(column), column, takers)
-        return Reading(sketches, chunks, values, opened.bytes_read, opened.reads, physical.highest_id)
+        return Reading(
+            sketches, chunks, values, opened.bytes_read, opened.reads, physical.highest_id, lengths
+        )
 
 
 def _columns(fields: Sequence[Field], indexes: IndexConsumers) -> Iterator[tuple[Field, bool]]:
@@ -126,18 +135,25 @@ def _read_leaf(
     leaf: Leaf,
     column: Field,
     consumers: Sequence[ValueConsumer],
-) -> Counter[str]:
+    builder: ThetaBuilder | None,
+) -> tuple[Counter[str], Lengths]:
+    """Pass a leaf's values to consumers; return how its chunks were read, and the lengths of its values."""
     plain = plain_values(column.type, leaf.physical.name, leaf.width, leaf.time_unit)
     ways: Counter[str] = Counter()
+    lengths = Lengths()
     for number in numbers:
         chunk = footer.row_groups[number].chunks[leaf.index]
         if plain is not None and _by_pages(source, chunk, plain, consumers):
             ways[PAGES] += 1
         else:
+            if builder is not None:
+                builder.take_lengths()  # of pages that are now read once more
             with damaged(Place(source.name, chunk.start), f"values of column {column.name}"):
                 _by_arrow(source, leaf, number, column, consumers)
             ways[ARROW] += 1
-    return ways
+        if builder is not None:
+            lengths += chunk_lengths(chunk, builder.take_lengths())
+    return ways, lengths
 
 
 def _read_rows(

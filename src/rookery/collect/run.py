@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from rookery.collect.lengths import FileLengths
 from rookery.collect.part_files import read_part_file, write_part_file
 from rookery.collect.plan import IndexColumn, Task
 from rookery.collect.progress import Progress, silent, watched
@@ -36,7 +37,7 @@ _ARROW = pa.schema(
     ]
 )
 _COSTS, _THETA, _INDEX, _INDEX_FILE = "costs", "theta", "index", "index file"
-_NEEDS_ENGINE, _HIGHEST_ID = "needs_engine", "highest_id"
+_NEEDS_ENGINE, _HIGHEST_ID, _LENGTHS = "needs_engine", "highest_id", "lengths"
 _BATCH_BYTES = 32 << 20
 _Sent: TypeAlias = tuple[str, int, int, bytes]  # kind, number, part and payload
 
@@ -76,6 +77,7 @@ def merge(partials: Sequence[Partial]) -> Partial:
         tuple(ordinal for partial in partials for ordinal in partial.needs_engine),
         {wanted: wanted.kind.merge(parts) for wanted, parts in indexes.items()},
         max(partial.highest_id for partial in partials),
+        FileLengths(row for partial in partials for row in partial.lengths.rows()),
     )
 
 
@@ -161,14 +163,19 @@ def _partial(group: int, row: Row | _Row, indexes: Sequence[IndexColumn]) -> Par
     if row.kind == _COSTS:
         stated = json.loads(payload)
         needs_engine, highest_id = tuple(stated.pop(_NEEDS_ENGINE)), stated.pop(_HIGHEST_ID)
-        return Partial(group, {}, Costs.of(stated), needs_engine, highest_id=highest_id)
+        lengths = FileLengths(stated.pop(_LENGTHS))
+        return Partial(group, {}, Costs.of(stated), needs_engine, highest_id=highest_id, lengths=lengths)
     if row.kind == _THETA:
         return Partial(group, {row.number: InvertedTheta.decode(payload)}, Costs())
     return _index_part(group, indexes[row.number], row.part, payload)
 
 
 def _rows(partial: Partial, folder: str, io_properties: Mapping[str, str]) -> Iterator[_Sent]:
-    stated = {_NEEDS_ENGINE: partial.needs_engine, _HIGHEST_ID: partial.highest_id}
+    stated = {
+        _NEEDS_ENGINE: partial.needs_engine,
+        _HIGHEST_ID: partial.highest_id,
+        _LENGTHS: partial.lengths.rows(),
+    }
     costs = json.dumps(partial.costs.as_dict() | stated)
     yield _COSTS, 0, 0, costs.encode()
     for number, theta in partial.thetas.items():

@@ -101,7 +101,7 @@ def _write(
     )
     written = write_segment(
         store.segment_path(),
-        Contents(ZoneMap.of(group.files), partial.thetas),
+        Contents(ZoneMap.of(group.files), partial.thetas, partial.lengths.tables(count)),
         blobs,
         snapshot_id=work.snapshot.id,
         sequence_number=work.snapshot.sequence_number,

@@ -17,8 +17,10 @@ from rookery.collect.extremes import NO_VALUE, ColumnBounds, Extreme
 from rookery.model import Certainty, Estimate, Field, Snapshot
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.sidecar import State, Store, ZoneMap
+from rookery.sidecar.lengths import LENGTHS_SCHEMA
 from rookery.sidecar.live import Live, live_files
 from rookery.sketch import ThetaSketch, union
+from rookery.sketch.lengths import Lengths
 from rookery.tables import FILE_SCHEMA, IDENTITY, Table, identities
 
 FileTest = Callable[[pa.Table], NDArray[np.bool_]]
@@ -36,6 +38,8 @@ class ColumnSummary:
     low: Extreme = NO_VALUE
     high: Extreme = NO_VALUE
     size: int | None = None
+    lengths: Lengths | None = None  # of the values, in the files whose lengths are known
+    greatest_length: int | None = None  # if it is known of all files
     unknown: Mapping[str, str] = dataclasses.field(default_factory=dict)  # why, by name
 
 
@@ -57,6 +61,7 @@ class _Part:
     sketches: Mapping[int, ThetaSketch]
     field_ids: frozenset[int]
     absent: frozenset[int] = frozenset()  # columns that none of the files has: they are null throughout
+    lengths: Mapping[int, pa.Table] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,17 @@ class Known:
         """The files of which rows may be deleted."""
         return int(pc.sum(pc.not_equal(self.zone_map.files["deletes"].fill_null(""), "")).as_py() or 0)
 
+    def lengths(self, column: Field) -> tuple[Lengths | None, int | None]:
+        """Return the lengths in the files of which they are known, and the greatest if it is that of all."""
+        tables = [part.lengths[column.id].drop_null() for part in self.parts if column.id in part.lengths]
+        if not tables:
+            return None, None
+        known = pa.concat_tables(tables)
+        values, size, greatest = (known[name].to_numpy() for name in LENGTHS_SCHEMA.names)
+        lengths = Lengths(int(values.sum()), int(size.sum()), int(greatest.max(initial=0)))
+        covered = len(known) + sum(len(part.zone_map) for part in self.parts if column.id in part.absent)
+        return lengths, lengths.greatest if covered >= len(self.zone_map) else None
+
     def bounds(self, column: Field) -> ColumnBounds:
         """Return what file lists state of a column."""
         lacking = [number for number, part in enumerate(self.parts) if column.id in part.absent]
@@ -86,14 +102,20 @@ class Known:
 
 
 def summarize(
-    table: Table, store: Store, snapshot: Snapshot, state: State | None, wanted: FileTest | None = None
+    table: Table,
+    store: Store,
+    snapshot: Snapshot,
+    state: State | None,
+    wanted: FileTest | None = None,
+    *,
+    with_lengths: bool = False,
 ) -> TableSummary:
     """Sum up a snapshot from *state* and the file lists that it does not know; no data is read."""
     live = live_files(table, snapshot, state, decode_all=False)
     fields = table.fields(snapshot)
     if state is not None:
         fields = (*fields, *column_set_fields(state.header.column_sets.values(), fields))
-    parts = _parts(store, state, live, wanted, fields)
+    parts = _parts(store, state, live, wanted, fields, with_lengths)
     zone_map = ZoneMap.concat([part.zone_map for part in parts])
     # A file that is in two segments, for different columns, is counted once.
     first = first_of_each(identities(zone_map.files))
@@ -107,7 +129,12 @@ def summarize(
 
 
 def _parts(
-    store: Store, state: State | None, live: Live, wanted: FileTest | None, fields: Sequence[Field]
+    store: Store,
+    state: State | None,
+    live: Live,
+    wanted: FileTest | None,
+    fields: Sequence[Field],
+    with_lengths: bool,
 ) -> list[_Part]:
     known = pa.array([], pa.binary(16))
     parts: list[_Part] = []
@@ -125,7 +152,9 @@ def _parts(
                     sketches = {field_id: theta.sketch(mask) for field_id, theta in thetas.items()}
                 known_ids = frozenset(each.id for each in fields if entry.describes(each))
                 absent = known_ids.difference(entry.field_ids)
-                parts.append(_Part(segment.zone_map.filter(mask), sketches, known_ids, absent))
+                lengths = segment.lengths(entry.field_ids) if with_lengths else {}
+                lengths = {number: table.filter(pa.array(mask)) for number, table in lengths.items()}
+                parts.append(_Part(segment.zone_map.filter(mask), sketches, known_ids, absent, lengths))
     fresh = live.decoded.filter(pc.invert(pc.is_in(live.keys, value_set=known)))
     if wanted is not None:
         fresh = fresh.filter(pa.array(wanted(fresh)))
@@ -163,7 +192,19 @@ def _column(known: Known, column: Field) -> ColumnSummary:
     nulls, why = bounds.nulls()
     reasons = {"nulls": why, "min": low.reason, "max": high.reason}
     unknown = {name: reason for name, reason in reasons.items() if reason is not None}
-    return ColumnSummary(column, ndv, coverage, nulls, low, high, bounds.size, unknown)
+    lengths, greatest = known.lengths(column)
+    return ColumnSummary(
+        field=column,
+        ndv=ndv,
+        coverage=coverage,
+        nulls=nulls,
+        low=low,
+        high=high,
+        size=bounds.size,
+        lengths=lengths,
+        greatest_length=greatest,
+        unknown=unknown,
+    )
 
 
 def _not_analysed(column: Field, bounds: ColumnBounds) -> ColumnSummary:

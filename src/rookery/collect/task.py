@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rookery.collect.index_builders import IndexBuilders
+from rookery.collect.lengths import FileLengths
 from rookery.collect.physical import NeedsEngineError
 from rookery.collect.plan import IndexColumn, Task
 from rookery.collect.read import read_parquet
@@ -53,6 +54,7 @@ class Partial:
     needs_engine: tuple[int, ...] = ()  # the ordinals of files that only Iceberg's own reader understands
     indexes: Mapping[IndexColumn, Any] = field(default_factory=dict)  # parts, as their kinds have them
     highest_id: int = 0  # of the fields in the files that were understood here
+    lengths: FileLengths = field(default_factory=FileLengths)
 
 
 def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
@@ -62,6 +64,7 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
     costs = Costs()
     needs_engine: list[int] = []
     highest_id = 0
+    lengths = FileLengths()
     for file in task.files:
         limits = {column.id: thetas[column.id].theta for column in task.fields}
         fields = () if file.only_indexes else task.fields
@@ -85,9 +88,11 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
             continue
         for field_id, sketch in reading.sketches.items():
             thetas[field_id].add(sketch, file.ordinal)
+        for field_id, seen in reading.lengths.items():
+            lengths.add(field_id, file.ordinal, seen)
         highest_id = max(highest_id, reading.highest_id)
         indexes.end(file)
         counted = int(file.part == 0 and not file.only_indexes)
         costs += Costs(counted, reading.chunks, reading.values, reading.bytes_read, reading.reads)
     sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(task.group, sketches, costs, tuple(needs_engine), indexes.results(), highest_id)
+    return Partial(task.group, sketches, costs, tuple(needs_engine), indexes.results(), highest_id, lengths)

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from rookery.indexes import KINDS, MergeInput
 from rookery.model import UNUSABLE_FILE
 from rookery.sidecar.checksums import footer_checksum
-from rookery.sidecar.segment import Contents, write_segment
+from rookery.sidecar.lengths import unknown_lengths
+from rookery.sidecar.segment import Contents, Segment, write_segment
 from rookery.sidecar.state import FILES_SCHEMA, Index, SegmentEntry, State
 from rookery.sidecar.store import Store
 from rookery.sidecar.zone_map import ZoneMap
@@ -135,6 +136,7 @@ def _merge(
         contents = Contents(
             ZoneMap.concat(zone_maps),
             {field_id: InvertedTheta.merge(parts) for field_id, parts in thetas.items()},
+            _lengths(segments, [mask for _, mask in parts], first.field_ids),
         )
         written = write_segment(
             store.segment_path(),
@@ -157,6 +159,22 @@ def _merge(
         footer_size=written.footer_size,
         checksum=footer_checksum(written.metadata),
     )
+
+
+def _lengths(
+    segments: Sequence[Segment], masks: Sequence[NDArray[np.bool_]], field_ids: Sequence[int]
+) -> dict[int, pa.Table]:
+    """The lengths of the live files, one segment below the other."""
+    known = [segment.lengths(field_ids) for segment in segments]
+    return {
+        field_id: pa.concat_tables(
+            [
+                lengths.get(field_id, unknown_lengths(len(mask))).filter(pa.array(mask))
+                for lengths, mask in zip(known, masks, strict=True)
+            ]
+        )
+        for field_id in sorted({number for lengths in known for number in lengths})
+    }
 
 
 def _renumbered(

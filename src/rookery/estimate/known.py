@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from rookery.estimate.axis import Axis, Floats, axis_of
 from rookery.estimate.distribution import Distribution, from_quantiles, from_values
 from rookery.estimate.frequencies import Frequencies, frequencies_of
-from rookery.model import Estimate, Field, RookeryError
+from rookery.estimate.lengths import ColumnLengths
+from rookery.model import UNUSABLE_FILE, Estimate, Field, RookeryError
 from rookery.model.cache import nbytes_of
 from rookery.model.type_names import base_type
 from rookery.model.warned import warn
@@ -102,6 +103,19 @@ class KnownTable:
                 bounds = _with_partitions(bounds, self.files, numbers, column)
                 by_partition[numbers] = True
         return bounds, by_partition
+
+    def lengths(self, field: Field) -> ColumnLengths | None:
+        """Return the lengths of a column's values in each file; None if there is no state that has them."""
+        state, store = self.files.state, self.files.store
+        if state is None:
+            return None
+        key = ("lengths", store.path(state.name), self.pruning.snapshot.id, field.id)
+        try:
+            return store.cache.get(key, lambda: ColumnLengths.of(self.files, field.id), nbytes_of)
+        except UNUSABLE_FILE as error:
+            self.notes.append(f"the lengths of {field.name} are not used: {error}")
+            warn(log, self.notes[-1])
+            return None
 
     def theta(self, field_id: int, type_name: str) -> ThetaSketch | None:
         """Return the distinct values of a column, or column set, in the state's files."""

@@ -162,11 +162,17 @@ def _chunk(leaf: Leaf, column: Struct) -> Chunk:
         _positive(column.get(7)),
         _positive(metadata.get(14)),
         _positive(metadata.get(15)),
+        _byte_array_bytes(metadata.get(16)),
     )
 
 
 def _positive(value: Any) -> int | None:
     return value if type(value) is int and value > 0 else None
+
+
+def _byte_array_bytes(size_statistics: Any) -> int | None:
+    stated = size_statistics.get(1) if type(size_statistics) is dict else None
+    return stated if type(stated) is int and stated >= 0 else None
 
 
 def _text(value: Any) -> bytes | None:

@@ -124,6 +124,7 @@ class Chunk:
     column_index_length: int | None = None
     bloom_filter_offset: int | None = None
     bloom_filter_length: int | None = None
+    byte_array_bytes: int | None = None  # of all its byte arrays, decoded and without their lengths
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from rookery.sidecar.checksums import (
     read_checked,
     read_head,
 )
+from rookery.sidecar.lengths import LENGTHS_V1, checked_lengths
 from rookery.sidecar.zone_map import ZoneMap, nothing_known
 from rookery.sketch import InvertedTheta
 from rookery.sketch.blob_types import HEAD_SIZE, INVERTED_THETA_V1
@@ -72,10 +73,11 @@ def is_segment(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of a segment other than indexes: a zone map, and inverted thetas by field id."""
+    """The contents of a segment other than indexes: a zone map; inverted thetas and lengths by field id."""
 
     zone_map: ZoneMap
     thetas: Mapping[int, InvertedTheta] = field(default_factory=dict)
+    lengths: Mapping[int, pa.Table] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ def write_segment(
             # θ as a property shows whether the blob need be read. Hashes do not compress: no codec.
             properties = {THETA: str(theta.theta)}
             writer.add(Blob(INVERTED_THETA_V1, theta.encode(), (field_id,), *ids, "none", properties))
+        for field_id, lengths in sorted(contents.lengths.items()):
+            writer.add(Blob(LENGTHS_V1, encode_table(lengths), (field_id,), *ids))
         for field_id, column in sorted(contents.zone_map.columns.items()):
             writer.add(Blob(ZONE_MAP_V1, encode_table(column), (field_id,), *ids))
         writer.add(Blob(ZONE_MAP_V1, encode_table(contents.zone_map.files), (), *ids))
@@ -179,6 +183,17 @@ class Segment:
             self.files,
             {blob.fields[0]: self._table(payload) for blob, payload in read_checked(self._reader, blobs)},
         )
+
+    def lengths(self, field_ids: Iterable[int] | None = None) -> dict[int, pa.Table]:
+        """Return the lengths of these columns' values, or of all that are known, in each file."""
+        by_id = self._of(LENGTHS_V1)
+        wanted = [
+            blob for number in (by_id if field_ids is None else field_ids) for blob in by_id.get(number, ())
+        ]
+        return {
+            blob.fields[0]: checked_lengths(self._table(payload), self.files.num_rows, self.place_of(blob))
+            for blob, payload in read_checked(self._reader, wanted)
+        }
 
     def _table(self, payload: bytes) -> pa.Table:
         try:

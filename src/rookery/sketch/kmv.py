@@ -14,13 +14,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from rookery.sketch.lengths import Lengths
 from rookery.sketch.murmur import hash_bytes, hash_word, leading_zeros, load_u32, load_u64, swap_bytes
 from rookery.sketch.theta import MAX_THETA, K, ThetaSketch
 
 _SLOTS = 4 * K
 _FULL = 2 * K
 _BLOCK = 512
-_COUNT, _THETA = 0, 1
+_PREFIX = 4  # bytes of the length before a byte array
+_COUNT, _THETA, _GREATEST = 0, 1, 2
 
 
 @njit(cache=True)
@@ -68,6 +70,12 @@ def _offer(table: Any, meta: Any, theta: Any, block: Any, count: Any) -> Any:
                 _shrink(table, meta)
                 theta = meta[_THETA]
     return theta
+
+
+@njit(inline="always")
+def _note_length(meta: Any, length: Any) -> None:
+    if np.uint64(length) > meta[_GREATEST]:
+        meta[_GREATEST] = np.uint64(length)
 
 
 @njit(cache=True, nogil=True)
@@ -125,6 +133,7 @@ def _offer_prefixed(data: Any, start: Any, end: Any, table: Any, meta: Any) -> A
     block = np.empty(_BLOCK, np.uint64)
     at = start
     count = 0
+    greatest: Any = np.int64(0)
     while at < end:
         n = 0
         while at < end and n < _BLOCK:
@@ -139,7 +148,9 @@ def _offer_prefixed(data: Any, start: Any, end: Any, table: Any, meta: Any) -> A
                 n += 1
             at += length
             count += 1
+            greatest = max(greatest, length)
         theta = _offer(table, meta, theta, block, n)
+    _note_length(meta, greatest)
     return count
 
 
@@ -148,6 +159,7 @@ def _offer_offsets(data: np.ndarray, offsets: np.ndarray, table: np.ndarray, met
     """Byte arrays between consecutive offsets, as Arrow has them."""
     theta = meta[_THETA]
     block = np.empty(_BLOCK, np.uint64)
+    greatest: Any = np.int64(0)
     for first in range(0, len(offsets) - 1, _BLOCK):
         n = 0
         for i in range(first, min(first + _BLOCK, len(offsets) - 1)):
@@ -155,7 +167,9 @@ def _offer_offsets(data: np.ndarray, offsets: np.ndarray, table: np.ndarray, met
             if length > 0:
                 block[n] = hash_bytes(data, offsets[i], length)
                 n += 1
+            greatest = max(greatest, np.int64(length))
         theta = _offer(table, meta, theta, block, n)
+    _note_length(meta, greatest)
 
 
 @njit(inline="always")
@@ -217,7 +231,8 @@ class ThetaBuilder:
 
     def __init__(self, theta: int = MAX_THETA) -> None:
         self._table = np.zeros(_SLOTS, np.uint64)
-        self._meta = np.array([0, theta], np.uint64)
+        self._meta = np.array([0, theta, 0], np.uint64)
+        self._seen = Lengths()
 
     @property
     def theta(self) -> int:
@@ -245,6 +260,7 @@ class ThetaBuilder:
         count = int(_offer_prefixed(data, start, end, self._table, self._meta))
         if count < 0:
             raise ValueError("a byte array is longer than its page")
+        self._seen += Lengths(count, end - start - _PREFIX * count)
         return count
 
     def add_offsets(self, data: NDArray[np.uint8], offsets: NDArray[np.int32] | NDArray[np.int64]) -> None:
@@ -252,6 +268,7 @@ class ThetaBuilder:
         if len(offsets) > 1:
             _check_range(data, int(offsets[0]), int(offsets[-1] - offsets[0]))
             _offer_offsets(data, offsets, self._table, self._meta)
+            self._seen += Lengths(len(offsets) - 1, int(offsets[-1] - offsets[0]))
 
     def add_decimals(
         self, data: NDArray[np.uint8], start: int, count: int, width: int, *, little: bool
@@ -262,6 +279,12 @@ class ThetaBuilder:
             _offer_small_decimals(data, start, count, width, self._table, self._meta)
         else:
             _offer_decimals(data, start, count, width, little, self._table, self._meta)
+
+    def take_lengths(self) -> Lengths:
+        """Return the lengths of the byte arrays that were added since the last call."""
+        seen = self._seen + Lengths(greatest=int(self._meta[_GREATEST]))
+        self._seen, self._meta[_GREATEST] = Lengths(), 0
+        return seen
 
     def result(self) -> ThetaSketch:
         """Return the current sketch."""

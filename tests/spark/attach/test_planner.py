@@ -14,6 +14,8 @@ import pytest
 
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import FileSet
+from rookery.puffin import open_puffin
+from rookery.sidecar.lengths import LENGTHS_V1
 from rookery.sidecar.live import live_files
 from rookery.spark.attach import planner as module
 from rookery.spark.attach.planner import Planner, Settings
@@ -123,8 +125,29 @@ def test_statistics_of_the_whole_table(table: PlainTable) -> None:
         "1": {"nulls": 0, "min": 0, "max": FILES * ROWS - 1, "ndv": FILES * ROWS},
         "2": {"nulls": 0, "min": 0, "max": 9, "ndv": 10},
         "3": {"nulls": FILES * ROWS // 5, "min": 0.5, "max": 24.5, "ndv": 40},
-        "4": {"nulls": 0, "ndv": 7},
+        "4": {"nulls": 0, "ndv": 7, "avg_len": 2, "max_len": 2},
     }
+
+
+def test_a_text_column_with_a_disjunction_has_lengths_alone(table: PlainTable) -> None:
+    either = {"op": "OR", "of": [{"op": "IS_NULL", "of": [{"column": 4}]}, equal(2, "int", 5)]}
+    assert answer(table, either)["columns"]["4"] == {"avg_len": 2, "max_len": 2}
+
+
+def test_lengths_that_are_damaged_are_not_used(table: PlainTable, caplog: pytest.LogCaptureFixture) -> None:
+    for path in table.segment_paths():
+        data = bytearray(path.read_bytes())
+        with open_puffin(str(path)) as reader:
+            blobs = [blob for blob in reader.metadata.blobs if blob.type == LENGTHS_V1]
+        assert blobs
+        for blob in blobs:
+            data[blob.offset + blob.length // 2] ^= 1
+        path.write_bytes(data)
+    with caplog.at_level(logging.WARNING):
+        found = answer(table, equal(1, "bigint", 5))
+    assert found["columns"]["4"] == {"nulls": 0, "ndv": 7}
+    assert len(found["skipped"]) == FILES - 1
+    assert "the lengths of s are not used" in caplog.text
 
 
 def test_statistics_move_with_rows_that_the_state_does_not_know(table: PlainTable) -> None:

@@ -12,6 +12,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.FractionalType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 
 /**
@@ -27,9 +28,7 @@ class KnownStatistics implements Statistics {
     Number counted = (Number) planned.answer.get(planned.query.byCosts ? "matching" : "rows");
     long before = original.numRows().orElse(counted == null ? 0L : counted.longValue());
     rows = counted == null ? original.numRows() : OptionalLong.of(Math.min(before, counted.longValue()));
-    size = before == 0 || counted == null
-        ? original.sizeInBytes()
-        : OptionalLong.of((long) Math.ceil(original.sizeInBytes().orElse(0L) * (double) rows.getAsLong() / before));
+    double longer = 0; // bytes by which a row is longer than Iceberg assumes, which gives each type one length
     Schema projection = (Schema) Reflect.call(planned.target, "projection");
     Map known = planned.query.byCosts ? (Map) planned.answer.get("columns") : Collections.EMPTY_MAP;
     StructField[] fields = planned.target.readSchema().fields();
@@ -38,9 +37,15 @@ class KnownStatistics implements Statistics {
       Map column = field == null ? null : (Map) known.get(String.valueOf(field.fieldId()));
       boolean mayBeNaN = fields[i].dataType() instanceof FractionalType && !(fields[i].dataType() instanceof DecimalType);
       if (column != null && !(mayBeNaN && planned.query.hasNaN)) {
-        columns.put(FieldReference.column(fields[i].name()), new KnownColumn(column, fields[i].dataType(), rows.orElse(0L)));
+        KnownColumn stated = new KnownColumn(column, fields[i].dataType(), rows.orElse(0L));
+        columns.put(FieldReference.column(fields[i].name()), stated);
+        longer += stated.longer(fields[i].dataType());
       }
     }
+    size = before == 0 || counted == null
+        ? original.sizeInBytes()
+        : OptionalLong.of((long) Math.ceil(original.sizeInBytes().orElse(0L) * (double) rows.getAsLong() / before
+            + rows.getAsLong() * longer));
   }
 
   public OptionalLong sizeInBytes() {
@@ -59,6 +64,8 @@ class KnownStatistics implements Statistics {
 class KnownColumn implements ColumnStatistics {
   final OptionalLong distinctCount;
   final OptionalLong nullCount;
+  final OptionalLong averageLength;
+  final OptionalLong greatestLength;
   final Optional min;
   final Optional max;
   final Optional histogram;
@@ -66,11 +73,19 @@ class KnownColumn implements ColumnStatistics {
   KnownColumn(Map known, DataType type, long rows) {
     distinctCount = number(known.get("ndv"));
     nullCount = number(known.get("nulls"));
+    averageLength = number(known.get("avg_len"));
+    greatestLength = number(known.get("max_len"));
     min = value(known.get("min"), type.typeName());
     max = value(known.get("max"), type.typeName());
     Map bins = (Map) known.get("histogram");
     long values = rows - nullCount.orElse(0L);
     histogram = bins == null || values <= 0 ? Optional.empty() : Optional.of(new EqualBins(bins, values));
+  }
+
+  /** Spark adds a reference and a length to the bytes of a text. */
+  double longer(DataType type) {
+    int added = type instanceof StringType ? 12 : 0;
+    return averageLength.isPresent() ? averageLength.getAsLong() + added - type.defaultSize() : 0;
   }
 
   static OptionalLong number(Object known) {
@@ -119,11 +134,11 @@ class KnownColumn implements ColumnStatistics {
   }
 
   public OptionalLong avgLen() {
-    return OptionalLong.empty();
+    return averageLength;
   }
 
   public OptionalLong maxLen() {
-    return OptionalLong.empty();
+    return greatestLength;
   }
 
   public Optional histogram() {
