@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 COMMANDS = Path(rookery.__file__).parent / "cli"
 HANDLES = {"Lake", "TableHandle", "Attachment", "PyIcebergTable", "Neighbours", "SparkSession"}
 NAMES = {"TableName", "list[TableName]", "Iterator[TableName]", "tuple[Table, Store]", "Mapping[str, str]"}
-ROWS = {"pa.Table", "DataFrame", "int", "bytes"}
+ROWS = {"pa.Table", "pa.RecordBatchReader", "DataFrame", "int", "bytes"}
 NO_DATA = {"None", "bool", "str", "timedelta", "RookeryError", "tuple[str, int]", "Iterator[None]"}
 VALUES = HANDLES | NAMES | ROWS | NO_DATA | {"Tally | None"}  # the counts that Prometheus' format takes
 CONTAINER = re.compile(

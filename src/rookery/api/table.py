@@ -22,7 +22,7 @@ from rookery.api.where import Where, bind
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.model import MetadataFile, Snapshot, TableName, is_metadata_file
-from rookery.read.table_reader import make_request, no_rows, read_table
+from rookery.read.table_reader import make_request, no_rows, read_batches, read_table
 from rookery.sidecar import Store
 from rookery.tables import Table
 
@@ -113,6 +113,25 @@ class TableHandle:
             request = make_request(table, store, _NO_SNAPSHOT, predicate, columns)
             return no_rows(request.columns)
         return read_table(table, store, current, predicate, columns, limit).rows
+
+    def read_batches(
+        self,
+        where: Where = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        *,
+        snapshot: int | None = None,
+        time_zone: str = "UTC",
+    ) -> pa.RecordBatchReader:
+        """Return the same rows as `read`, batch by batch: files are read while the batches are taken."""
+        check_column_lists(columns=columns)
+        table, store = self.load()
+        current = table.at(snapshot)
+        predicate = bind(where, table, current, time_zone)
+        if current is None:
+            request = make_request(table, store, _NO_SNAPSHOT, predicate, columns)
+            return no_rows(request.columns).to_reader()
+        return read_batches(table, store, current, predicate, columns, limit)
 
     def count(self, where: Where = None, *, snapshot: int | None = None, time_zone: str = "UTC") -> int:
         """Return how many rows match: by indexes and metadata where they suffice, else by reading."""

@@ -54,14 +54,15 @@ def read(
 ) -> None:
     """Print the matching rows, with all deletes applied, reading only pages that may contain some.
 
-    With `--output arrow` or `parquet` the rows go to standard output in that format. Starts no Spark.
+    With `--output jsonl`, `csv`, `arrow` or `parquet` the rows go to standard output in that format. In CSV,
+    nested values are JSON, null is empty, and empty text is "". Starts no Spark.
     """
     from rookery.api.table import table as handle  # brings PyIceberg
     from rookery.cli.rows import check_output, show_rows
 
     options = options_of(context)
     check_output(options)
-    rows = handle(table, options.lake()).read(
+    rows = handle(table, options.lake()).read_batches(
         where, split_names(columns) or None, limit, snapshot=snapshot, time_zone=time_zone
     )
     show_rows(rows, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -21,6 +22,19 @@ class RookeryError(Exception):
 
 class UsageError(RookeryError, ValueError):
     """An invalid request: an unknown name, a wrong option, bad input."""
+
+
+class GroupedUsageError(UsageError):
+    """Several invalid parts of one input, each with its hint."""
+
+    def __init__(self, errors: Sequence[UsageError]) -> None:
+        super().__init__("; ".join(error.message for error in errors), hint=errors[0].hint)
+        self.errors = tuple(errors)
+
+    @classmethod
+    def of(cls, errors: Sequence[UsageError]) -> UsageError:
+        """Return the errors as one; a single one is returned as it is."""
+        return errors[0] if len(errors) == 1 else cls(errors)
 
 
 class MachineError(RookeryError):
