@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "load": ("rookery load orders.parquet sales.orders",),
+    "tables": ("rookery tables",),
+    "describe": ("rookery describe sales.orders",),
     "analyze": (
         "rookery analyze sales.orders",
         "rookery analyze 'sales.*' --exclude comment --histogram amount",
