@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+import rookery
 from rookery.cli.app import run
 from rookery.puffin import THETA_V1, Blob, Writer
 from rookery.sketch import ThetaSketch
@@ -41,8 +43,9 @@ def documents(language: str, spark: bool) -> list[pytest.ParameterSet]:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with the file that the documents speak of."""
+    """A working directory with the files that the documents speak of."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     sketch = ThetaSketch(np.array([3, 5, 8], np.uint64))
     with Writer("statistics.puffin") as writer:
         writer.add(Blob(THETA_V1, sketch.encode(), (1,), 7, 1, properties={"ndv": "3"}))
@@ -75,6 +78,18 @@ def orders(spark: SparkSession) -> Iterator[None]:
     spark.sql("DROP TABLE db.orders PURGE")
 
 
+def test_example_of_the_package(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What `help(rookery)` shows, in a catalog of its own."""
+    assert rookery.__doc__ is not None
+    lines = [line for line in rookery.__doc__.splitlines() if line.startswith("    ") or not line]
+    namespace: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROOKERY_HOME", str(desk / "home"))
+        exec(textwrap.dedent("\n".join(lines)), namespace)
+    assert namespace["rows"].num_rows == 1
+    assert "500 rows in 5 files" in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize("document", documents("python", spark=True))
 def test_python_blocks_with_spark(document: Path, desk: Path) -> None:
@@ -83,7 +98,9 @@ def test_python_blocks_with_spark(document: Path, desk: Path) -> None:
 
 @pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "console")], ids=lambda d: d.name)
-def test_console_blocks(document: Path, desk: Path, capfdbinary: pytest.CaptureFixture) -> None:
+def test_console_blocks(
+    document: Path, desk: Path, spark: SparkSession, capfdbinary: pytest.CaptureFixture
+) -> None:
     commands = [
         shlex.split(line.removeprefix("$ ").partition(" > ")[0])
         for text in blocks(document, "console")
@@ -91,5 +108,9 @@ def test_console_blocks(document: Path, desk: Path, capfdbinary: pytest.CaptureF
         if line.startswith("$ rookery ")
     ]
     assert commands
+    if ["rookery", "load"] in [
+        words[:2] for words in commands
+    ]:  # then it is the document that makes the table
+        spark.sql("DROP TABLE db.orders PURGE")
     for name, *words in commands:
         assert (name, run(words)) == ("rookery", 0), capfdbinary.readouterr().err

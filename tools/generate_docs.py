@@ -3,7 +3,7 @@
     python tools/generate_docs.py            write what has changed
     python tools/generate_docs.py --check    write nothing; exit with 1 if a page is not up to date
 
-Examples are written by hand, in docs/commands/examples/<name>.md, and taken into the page.
+Examples are those of `rookery.cli.examples`, which the help of the commands shows too.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import typer
 
 from rookery.blobs import BLOB_TYPES
 from rookery.cli.app import app
+from rookery.cli.help import argument_word, examples_of, shared_options, value_word
 from rookery.cli.indexes import KindsCommand
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -36,7 +37,6 @@ EXIT_CODES = (
     (1, "findings, or partial failure"),
     (2, "wrong usage or bad input; nothing was changed"),
 )
-_WORDS = {int: "NUMBER", float: "NUMBER", str: "TEXT", Path: "PATH"}
 
 
 @dataclass(frozen=True)
@@ -73,27 +73,27 @@ def _walk(command: Any, words: tuple[str, ...]) -> Iterator[Page]:
             yield from _walk(child, (*words, name))
 
 
-def render(page: Page, examples: str | None) -> str:
+def render(page: Page) -> str:
     """Return the Markdown of a page."""
     arguments = [param for param in page.command.params if param.param_type_name == "argument"]
     options = _options(page.command)
-    synopsis = [page.title, *map(_argument, arguments), *(["[OPTIONS]"] if options else [])]
+    synopsis = [page.title, *map(argument_word, arguments), *(["[OPTIONS]"] if options else [])]
     parts = [f"# {page.title}", NOTE, f"    {' '.join(synopsis)}", str(page.command.help or "").strip()]
     if arguments:
-        rows = [(f"`{_argument(param)}`", param.help or "") for param in arguments]
+        rows = [(f"`{argument_word(param)}`", param.help or "") for param in arguments]
         parts += ["## Arguments", _table(("argument", "meaning"), rows)]
     if options:
         parts += ["## Options", _option_table(options)]
     if isinstance(page.command, KindsCommand):
         kinds = [(f"`{kind.name}`", kind.summary, _rate(kind.fpp)) for kind in page.command.kinds()]
         parts += ["## Kinds", _table(("kind", "what it does", "`--fpp`"), kinds)]
-    shared = [option for option in _options(typer.main.get_command(app)) if option.name != "version"]
+    shared = shared_options(typer.main.get_command(app))
     parts += ["## Shared options", "They are accepted before or after the command.", _option_table(shared)]
     parts += ["## Exit codes", _table(("code", "meaning"), [(str(code), said) for code, said in EXIT_CODES])]
     if page.name == BLOB_TYPES_PAGE:
         parts += ["## Blob types", _blob_types()]
-    if examples:
-        parts += ["## Examples", examples.strip("\n")]
+    if examples := examples_of(page.words):
+        parts += ["## Examples", "\n".join(f"    {line}" for line in examples)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -117,13 +117,6 @@ def _options(command: Any) -> list[Any]:
     ]
 
 
-def _argument(param: Any) -> str:
-    if param.metavar:
-        return str(param.metavar)  # as the help shows it, with brackets and dots
-    name = param.name.upper() + ("…" if param.nargs == -1 else "")
-    return name if param.required else f"[{name}]"
-
-
 def _option_table(options: Sequence[Any]) -> str:
     rows = [(_option(option), _default(option), option.help or "") for option in options]
     return _table(("option", "default", "meaning"), rows)
@@ -131,17 +124,7 @@ def _option_table(options: Sequence[Any]) -> str:
 
 def _option(option: Any) -> str:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-    return names if option.is_flag else f"{names} `{_value_word(option)}`"
-
-
-def _value_word(option: Any) -> str:
-    if option.metavar:
-        return str(option.metavar)
-    kind = option.type_descriptor.annotation
-    kind = next(iter(get_args(kind)), kind)  # of a list, what it holds
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return "|".join(str(choice.value) for choice in kind)
-    return _WORDS.get(kind, "VALUE")
+    return names if option.is_flag else f"{names} `{value_word(option)}`"
 
 
 def _default(option: Any) -> str:
@@ -169,8 +152,7 @@ def wanted(folder: Path) -> dict[Path, str]:
     if folder == PAGES:
         texts[PYTHON] = python_reference.render()
     for page in found:
-        examples = folder / "examples" / f"{page.name}.md"
-        texts[folder / f"{page.name}.md"] = render(page, examples.read_text() if examples.exists() else None)
+        texts[folder / f"{page.name}.md"] = render(page)
     return texts
 
 

@@ -1,4 +1,18 @@
-"""Statistics and indexes beside lakehouse tables, updated by reading only new data files."""
+"""Statistics and indexes beside lakehouse tables, updated by reading only new data files.
+
+From a file to a query that reads only the files that may have matching rows:
+
+    import rookery
+
+    lake = rookery.connect()  # the embedded catalog, or one of .pyiceberg.yaml by its name
+    print(lake.load_files("examples/orders.csv", "db.orders", partition="country"))
+    orders = rookery.table("db.orders", lake)
+    print(orders.explain("id = 44 AND country = 'NL'"))
+    rows = orders.read("id = 44", columns=["id", "city"])  # a pyarrow.Table
+
+With Spark, `rookery.analyze(lake.spark(), "db.orders", lake=lake)` collects statistics and builds indexes.
+`rookery.attach(spark)` makes plain queries read less. `rookery --help` lists the commands.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 COMMANDS = Path(rookery.__file__).parent / "cli"
 HANDLES = {"Lake", "TableHandle", "Attachment", "PyIcebergTable", "Neighbours", "SparkSession"}
 NAMES = {"TableName", "list[TableName]", "Iterator[TableName]", "tuple[Table, Store]", "Mapping[str, str]"}
-ROWS = {"pa.Table", "DataFrame", "int", "bytes"}
+ROWS = {"pa.Table", "pa.RecordBatchReader", "DataFrame", "int", "bytes"}
 NO_DATA = {"None", "bool", "str", "timedelta", "RookeryError", "tuple[str, int]", "Iterator[None]"}
 VALUES = HANDLES | NAMES | ROWS | NO_DATA | {"Tally | None"}  # the counts that Prometheus' format takes
 CONTAINER = re.compile(
@@ -171,6 +171,11 @@ def _ran(lake: Lake, folder: Path) -> Report:
     return report
 
 
+def _loaded(lake: Lake, folder: Path) -> Report:
+    (folder / "a.csv").write_text("id,city\n1,Delft\n")
+    return lake.load_files(folder / "a.csv", "db.loaded")
+
+
 # The calls that need no Spark, by what they return.
 CALLS: Mapping[str, Callable[[Lake, Path], Report]] = {
     "AnalyzeReport": lambda lake, _: rookery.analyze(lake.spark, "db.t", dry_run=True, lake=lake),
@@ -179,6 +184,7 @@ CALLS: Mapping[str, Callable[[Lake, Path], Report]] = {
         str(write_sample(folder / "a.puffin")), str(folder / "b.puffin")
     ),
     "CountReport": lambda lake, _: count(*lake.open("db.t"), "id < 7"),
+    "DescribeReport": lambda lake, _: rookery.table("db.t", lake).describe(),
     "DiscoverReport": lambda lake, _: lake.discover(),
     "DoctorReport": lambda lake, _: doctor(lake, ("python", "catalog", "read")),
     "EstimateReport": lambda lake, _: rookery.table("db.t", lake).estimate(
@@ -188,12 +194,14 @@ CALLS: Mapping[str, Callable[[Lake, Path], Report]] = {
     "HistoryReport": _ran,
     "IndexKinds": lambda *_: index_kinds(),
     "IndexReport": lambda lake, _: rookery.table("db.t", lake).indexes(),
+    "LoadReport": _loaded,
     "MaintainReport": lambda lake, _: lake.maintain("db.*", dry_run=True),
     "PolicyCheck": lambda _, folder: check_policies(_policy(folder)),
     "PolicyReport": lambda lake, folder: show_policy("db.t", lake, policy=_policy(folder)),
     "PuffinView": lambda _, folder: puffin_files.inspect(str(write_sample(folder / "a.puffin"))),
     "StatsReport": lambda lake, _: rookery.table("db.t", lake).stats(),
     "StatusReport": lambda lake, _: lake.status(columns=True),
+    "TableList": lambda lake, _: lake.list_tables(),
     "VerifyReport": lambda _, folder: puffin_files.verify(str(write_sample(folder / "a.puffin"))),
     "WatchReport": _watched,
 }

@@ -62,10 +62,11 @@ def test_html(spark: SparkSession, letters: str) -> None:
 
 
 def test_progress(spark: SparkSession, lake: Lake, letters: str) -> None:
-    said: list[tuple[int, int]] = []
-    rookery.analyze(spark, letters, progress=lambda files, size: said.append((files, size)))
+    said: list[tuple[int, int, int, int]] = []
+    rookery.analyze(spark, letters, progress=lambda *numbers: said.append(numbers))
     (file,) = lake.load(letters).inspect.files().to_pylist()
-    assert said[-1] == (1, file["file_size_in_bytes"])
+    size = file["file_size_in_bytes"]
+    assert said == [(0, 1, 0, size), (1, 1, size, size)]
 
 
 def test_unknown_names(spark: SparkSession, letters: str) -> None:

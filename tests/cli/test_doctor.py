@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,20 @@ def test_missing_java(rookery: Rookery, monkeypatch: pytest.MonkeyPatch) -> None
     assert (code, err) == (1, "")
     assert out.startswith("✗  java")
     assert "hint: java: install a JDK or JRE 17 or newer" in out
+
+
+def test_what_is_optional_is_not_broken(rookery: Rookery, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor_api, "version", nothing)
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    words = [word for check in ("java", "spark", "jars") for word in ("--only", check)]
+    code, out, _ = rookery("doctor", *words)
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["·", "·", "·", "hint:"]
+    assert out.count("optional, for commands that start Spark") == 3
+    assert "hint: spark: pip install 'rookery[spark]'" in out
 
 
 def test_old_spark(rookery: Rookery, monkeypatch: pytest.MonkeyPatch) -> None:

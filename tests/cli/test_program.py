@@ -129,7 +129,8 @@ def test_doctor_without_pyspark(without_spark: dict[str, str]) -> None:
         check=False,
         env=without_spark,
     )
-    assert (ran.returncode, ran.stderr) == (1, "")
+    assert (ran.returncode, ran.stderr) == (0, "")  # it is optional
+    assert "·  spark" in ran.stdout
     assert "not installed" in ran.stdout
     assert "hint: spark: pip install 'rookery[spark]'" in ran.stdout
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -250,3 +252,41 @@ class TestCopy:
         bad = write_with_bad_blob(tmp_path / "bad.puffin")
         assert rookery("puffin", "copy", bad, tmp_path / "out", "--codec", "none")[0] == 2
         assert [path.name for path in tmp_path.iterdir()] == ["bad.puffin"]
+
+
+@pytest.mark.parametrize("size", [100, 200_000])
+@pytest.mark.parametrize(
+    ("head", "tail", "said"),
+    [
+        (b"PAR1", b"PAR1", "this is a Parquet file"),
+        (b"PARE", b"PARE", "this is an encrypted Parquet file"),
+    ],
+)
+def test_files_of_other_formats_are_named(
+    rookery: Rookery, tmp_path: Path, size: int, head: bytes, tail: bytes, said: str
+) -> None:
+    (tmp_path / "x").write_bytes(head + bytes(size) + tail)
+    for command in (["inspect"], ["cat", "--blob", "0"], ["copy", tmp_path / "out"]):
+        code, out, err = rookery("puffin", command[0], tmp_path / "x", *command[1:])
+        assert (code, out) == (2, "")
+        assert said in err
+        assert "hint: name a Puffin file" in err
+    code, out, _ = rookery("puffin", "verify", tmp_path / "x")
+    assert (code, said in out) == (1, True)
+
+
+def test_an_avro_file_is_named(rookery: Rookery, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"Obj\x01" + bytes(100))
+    code, _, err = rookery("puffin", "inspect", tmp_path / "x")
+    assert (code, "this is an Avro file" in err) == (2, True)
+
+
+def test_http_without_its_extra() -> None:
+    script = (
+        "import sys; sys.modules['aiohttp'] = None\n"
+        "from rookery.cli.app import run\n"
+        "sys.exit(run(['puffin', 'inspect', 'http://127.0.0.1:1/a.puffin']))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines()[1] == "hint: pip install 'rookery[http]'"

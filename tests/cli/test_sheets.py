@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from rookery.cli.sheets import table
+from rookery.cli.sheets import as_text, table
+from rookery.model import Report, Sheet
 
 HEADER = ("table", "freshness", "score", "files", "what is below its policy")
 ROWS = [
@@ -53,3 +54,40 @@ def test_control_characters_are_shown() -> None:
     file = io.StringIO()
     Console(file=file, width=80, color_system=None).print(table(("a",), [("x\x1b[31m",)], ()))
     assert "\x1b" not in file.getvalue()
+
+
+SPARE = Sheet(
+    "2 tables",
+    HEADER,
+    ROWS,
+    ("a note",),
+    frozenset({2, 3}),
+    spare=(3, 2, 1),
+)
+
+
+class _Sheets(Report):
+    def sheets(self) -> list[Sheet]:
+        return [SPARE]
+
+
+def report(width: int) -> list[str]:
+    file = io.StringIO()
+    Console(file=file, width=width, color_system=None).print(as_text(_Sheets()))
+    return [line.rstrip() for line in file.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("width", [120, 95, 80])
+def test_names_are_whole_and_the_least_important_columns_are_left_out(width: int) -> None:
+    lines = report(width)
+    assert max(map(len, lines)) <= width
+    assert any(line.startswith(f"{ROWS[0][0]}  ") for line in lines)
+    assert any(line.startswith(f"{ROWS[1][0]}  ") for line in lines)
+    shown = lines[1].split("  ")[0:1] + [name for name in HEADER[1:4] if name in lines[1].split()]
+    left_out = [name for name in HEADER[1:4] if name not in shown]
+    last = f"not shown in {width} columns: {', '.join(left_out)}; --output json has all"
+    assert (lines[-1] == last) is bool(left_out)
+    assert lines[-2 if left_out else -1] == "a note"
+    assert left_out == {120: [], 95: [], 80: ["score", "files"]}[width]
+    for word in ROWS[1][4].split():
+        assert word in "\n".join(lines)

@@ -84,8 +84,12 @@ class TestAnalyze:
             ["at.zip", "10", "10", "10", "exact"],
         ]
         assert lines[6].startswith("read ")
-        assert " of 1 file (4 by pages), 40 values, in " in lines[6]
+        assert " of 1 file, 40 values, in " in lines[6]
         assert len(lines) == 7
+
+    def test_how_it_was_read_with_debug(self, rookery: Rookery, people: str) -> None:
+        code, _, err = rookery("analyze", people, "--debug")
+        assert (code, err) == (0, f"{people}: column chunks read: 4 by pages\n")
 
     def test_json(self, rookery: Rookery, lake: Lake, people: str) -> None:
         code, out, _ = rookery("analyze", people, "--output", "json")

@@ -147,7 +147,7 @@ def generator() -> Any:
 def test_in_the_documents_and_the_help(toy: LengthsKind, capsys: pytest.CaptureFixture[str]) -> None:
     module = generator()
     (page,) = (page for page in module.pages() if page.name == "index-add")
-    text = module.render(page, None)
+    text = module.render(page)
     assert f"| `lengths` | {toy.summary} |  |" in text
     assert "| `bloom` |" in text
     assert run(["index", "add", "--help"]) == 0

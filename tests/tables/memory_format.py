@@ -33,6 +33,7 @@ from rookery.tables.table import (
     RegisteredBlob,
     RowChanges,
     SnapshotChanges,
+    SnapshotTotals,
     StatisticsFile,
     Table,
 )
@@ -126,6 +127,7 @@ class MemoryTable(Table):
     """The metadata at one moment, as `rookery.tables.Table`."""
 
     format_version = 1
+    current_spec_id = 0
     properties: Mapping[str, str] = {}
     io_properties: Mapping[str, str] = {}
     target_list_size = 1 << 10
@@ -176,6 +178,9 @@ class MemoryTable(Table):
         new, old = _rows_besides(version.deletes, was_deleted), _rows_besides(was_deleted, version.deletes)
         counts = RowChanges(sum(added), sum(removed), sum(new), sum(old), 0)
         return SnapshotChanges(sum(map(len, (added, removed, new, old))), counts)
+
+    def totals_of(self, snapshot: Snapshot) -> SnapshotTotals:
+        return SnapshotTotals(None, None, None, None)  # which a writer need not state
 
     @property
     def sort_order(self) -> Sequence[SortField]:

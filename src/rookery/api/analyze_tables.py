@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from rookery.api.lake import Lake
+from rookery.api.progress import ProgressOf
 from rookery.api.statistics import AnalyzeReport, analyze
 from rookery.model import MachineError, Report, Sheet
 from rookery.tables.java_errors import as_rookery
 
 __all__ = ["AnalyzedTables", "analyze_tables"]
-
-Advance: TypeAlias = Callable[
-    [int, int], None
-]  # called with the number of files and bytes that have been read
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +33,9 @@ class AnalyzedTables(Report):
         """The tables of all reports."""
         return [sheet for report in self.tables for sheet in report.sheets()]
 
-
-@contextmanager
-def _unseen(table: str) -> Iterator[Advance | None]:
-    yield None
+    def details(self) -> Sequence[str]:
+        """The details of all reports."""
+        return [line for report in self.tables for line in report.details()]
 
 
 def analyze_tables(
@@ -48,7 +44,7 @@ def analyze_tables(
     *,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
-    progress: Callable[[str], AbstractContextManager[Advance | None]] = _unseen,
+    progress: ProgressOf = lambda table: nullcontext(),
     tell: Callable[[str], None] = lambda message: None,
     **options: Any,
 ) -> AnalyzedTables:

@@ -8,7 +8,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 from rookery.api.values import plain
-from rookery.model import Field, Sheet
+from rookery.model import Field, Sheet, counted
 from rookery.model.type_names import base_type
 from rookery.sidecar import State
 
@@ -81,7 +81,7 @@ def distribution_sheet(columns: Mapping[str, RowStats]) -> Sheet:
 
 def _line(name: str, rows: RowStats) -> tuple[str, ...]:
     top = ", ".join(f"{item.value} {item.count:,.0f}" for item in rows.top[:3]) or "–"
-    source = [f"{rows.rows:,} rows"]
+    source = [counted(rows.rows, "row")]
     if rows.rank_error is not None:
         source.append(f"ranks ±{rows.rank_error:.1%}")
     if rows.stale:

@@ -20,6 +20,7 @@ from rookery.model import (
     CatalogError,
     Check,
     CheckOutcome,
+    MachineError,
     Report,
     RookeryError,
     Sheet,
@@ -86,17 +87,32 @@ def _python(lake: Lake) -> Check:
 
 
 def _java(lake: Lake) -> Check:
-    java = find_java()
+    try:
+        java = find_java()
+    except MachineError as error:
+        if _pyspark() is not None:
+            raise
+        return _optional("java", error.message)
     return Check("java", _RULES["java"], CheckOutcome.OK, f"{java.major} at {java.path}")
 
 
-def _spark(lake: Lake) -> Check:
+def _pyspark() -> str | None:
+    """The version of PySpark; None if it is not installed."""
     try:
-        installed = version("pyspark")
+        return version("pyspark")
     except PackageNotFoundError:
-        return Check(
-            "spark", _RULES["spark"], CheckOutcome.FINDING, "not installed", "pip install 'rookery[spark]'"
-        )
+        return None
+
+
+def _optional(name: str, detail: str) -> Check:
+    """A check of what only commands that start Spark need, on a machine without PySpark."""
+    return Check(name, _RULES[name], CheckOutcome.NOTE, f"optional, for commands that start Spark: {detail}")
+
+
+def _spark(lake: Lake) -> Check:
+    installed = _pyspark()
+    if installed is None:
+        return replace(_optional("spark", "not installed"), hint="pip install 'rookery[spark]'")
     return Check.of(
         "spark",
         _RULES["spark"],
@@ -114,6 +130,8 @@ def _jars(lake: Lake) -> Check:
     packages = spark_catalog(lake.config, stores).packages
     folder = Path.home() / _IVY_JARS
     missing = [package for package in packages if not (folder / _jar_name(package)).exists()]
+    if missing and _pyspark() is None:
+        return _optional("jars", "downloaded by the first session")
     if missing:
         names = ", ".join(package.split(":")[1] for package in missing)
         return Check("jars", _RULES["jars"], CheckOutcome.NOTE, f"downloaded by the first session: {names}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rookery.api.where import Where, bind
-from rookery.model import ALWAYS, Predicate, Report, Sheet, in_bytes, opaque_parts
+from rookery.model import ALWAYS, Predicate, Report, Sheet, counted, in_bytes, opaque_parts
 from rookery.prune.cascade import Pruning, StageReport, prune
 from rookery.prune.fileset import file_set
 from rookery.read.explain_inside import PAGES, ROW_GROUPS, look_inside
@@ -69,12 +69,14 @@ class ExplainReport(Report):
         if last is not None:
             first = self.stages[0]
             notes.append(
-                f"{last.files_out:,} of {first.files_in:,} files and {in_bytes(last.bytes_out)} of "
+                f"{last.files_out:,} of {counted(first.files_in, 'file')} and {in_bytes(last.bytes_out)} of "
                 f"{in_bytes(first.bytes_in)} are left to read; {in_bytes(self.index_bytes)} of index read, "
                 f"{self.ms:.1f} ms"
             )
         title = f"{self.table} where {self.where}"
-        return [Sheet(title, header, rows, tuple(notes), frozenset({1, 2, 3, 4, 5, 6}))]
+        return [
+            Sheet(title, header, rows, tuple(notes), frozenset({1, 2, 3, 4, 5, 6}), spare=(6, 5, 3, 4, 2))
+        ]
 
 
 def explain(
@@ -131,7 +133,9 @@ def _resolution(pruning: Pruning, read: int, ms: float) -> StageReport:
     sizes, rows = int(files.files["size"].to_numpy().sum()), int(files.files["rows"].to_numpy().sum())
     state = files.state
     known = (
-        "never analyzed" if state is None else f"{len(files) - files.fresh:,} of {len(files):,} files known"
+        "never analyzed"
+        if state is None
+        else f"{len(files) - files.fresh:,} of {counted(len(files), 'file')} known"
     )
     note = "; ".join([f"snapshot {pruning.snapshot.id}, {known}", *files.notes])
     count = len(files)

@@ -10,13 +10,13 @@ from pathlib import Path
 from rookery.maintain.runs.database import history_url
 from rookery.maintain.runs.history import History, RunRecord, Tally
 from rookery.maintain.steps.step import Outcome, StepReport
-from rookery.model import Report, Sheet, UsageError, in_bytes, thousands
+from rookery.model import Report, Sheet, UsageError, counted, in_bytes, thousands
 from rookery.tables.config import sqlite_path
 
 __all__ = ["HistoryReport", "history", "tally"]
 
 LIMIT = 20
-_HEADER = ("began (UTC)", "table", "outcome", "took", "step", "result", "before → after", "bytes", "why")
+_HEADER = ("step", "result", "took", "before → after", "bytes", "why")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,11 @@ class HistoryReport(Report):
     of: str | None = None  # the tables that were requested, by a name or pattern
 
     def sheets(self) -> Sequence[Sheet]:
-        """One line per step that was needed; the first line of a run also describes the run."""
+        """A sheet per run, with one line per step that was needed."""
         if not self.runs:
             title = f"no runs of {self.of} are recorded" if self.of else "no runs are recorded"
             return [Sheet(title, notes=("`rookery maintain` and `rookery watch` record them",))]
-        rows = tuple(line for run in self.runs for line in _lines(run))
-        title = "1 run" if len(self.runs) == 1 else f"{len(self.runs):,} runs"
-        return [Sheet(title, _HEADER, rows, right=frozenset({3, 7}))]
+        return [Sheet(counted(len(self.runs), "run")), *map(_sheet, self.runs)]
 
 
 def history(table: str | None = None, *, limit: int = LIMIT, url: str | None = None) -> HistoryReport:
@@ -66,19 +64,21 @@ def _opened(url: str | None) -> Iterator[History | None]:
         kept.close()
 
 
-def _lines(run: RunRecord) -> list[tuple[str, ...]]:
+def _sheet(run: RunRecord) -> Sheet:
     outcome = "running" if run.outcome is None else run.outcome.value
-    first = (f"{run.started:%Y-%m-%d %H:%M:%S}", run.table, outcome, _took(run.seconds))
-    steps = [step for step in run.steps if step.outcome is not Outcome.NOT_NEEDED]
-    lines = [(*first, "", "", "", "", run.cause)]
-    return lines + [("", "", "", _took(step.seconds), *_step(step)) for step in steps]
+    took = "" if run.seconds is None else f" in {_took(run.seconds)}"
+    title = f"{run.started:%Y-%m-%d %H:%M:%S} UTC  {run.table}: {outcome}{took}" + (
+        f", {run.cause}" if run.cause else ""
+    )
+    rows = tuple(_step(step) for step in run.steps if step.outcome is not Outcome.NOT_NEEDED)
+    return Sheet(title, _HEADER if rows else (), rows, right=frozenset({2, 4}), spare=(4, 2))
 
 
 def _step(step: StepReport) -> tuple[str, ...]:
     outcome = step.outcome.value if step.attempts <= 1 else f"{step.outcome.value}, attempt {step.attempts}"
     message = step.why if step.error is None else step.error
     size = in_bytes(step.bytes) if step.bytes else ""
-    return step.step, outcome, changes(step.before, step.after), size, message
+    return step.step, outcome, _took(step.seconds), changes(step.before, step.after), size, message
 
 
 def changes(before: Mapping[str, float], after: Mapping[str, float]) -> str:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from rookery.indexes import KINDS
 from rookery.indexes.declare import declare, declared_on, indexed_names, newest_state, undeclare
-from rookery.model import Report, Sheet
+from rookery.model import Report, Sheet, counted
 from rookery.sidecar import Index, State, Store
 from rookery.sidecar.live import Live, live_files
 from rookery.tables import Table
@@ -40,7 +40,7 @@ class IndexView:
             return "built" if self.files else "nothing to index yet"
         if not self.files_covered:
             return "declared; the next analyze builds it"
-        return f"covers {self.files_covered:,} of {self.files:,} files; analyze completes it"
+        return f"covers {self.files_covered:,} of {counted(self.files, 'file')}; analyze completes it"
 
 
 @dataclass(frozen=True, slots=True)

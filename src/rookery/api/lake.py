@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rookery.api.closest import missing_hint
 from rookery.maintain.steps.neighbours import Neighbours
-from rookery.model import CatalogError, MissingTableError, TableName, UsageError
+from rookery.model import (
+    CatalogError,
+    EmptyCatalogError,
+    MetadataFile,
+    MissingTableError,
+    TableName,
+    UsageError,
+    is_metadata_file,
+)
 from rookery.model.cache import Cache
 from rookery.sidecar import Store, store_of
 from rookery.tables import Table
 from rookery.tables.config import SQL, CatalogConfig, configured, resolve
-from rookery.tables.formats import Catalog, open_catalog
+from rookery.tables.formats import Catalog, open_catalog, open_metadata
 from rookery.tables.iceberg import IcebergCatalog, iceberg
 
 if TYPE_CHECKING:
@@ -22,8 +32,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from rookery.api.discover import DiscoverReport
+    from rookery.api.load import LoadReport
     from rookery.api.maintain import MaintainReport
     from rookery.api.status import StatusReport
+    from rookery.api.tables import TableList
 
 __all__ = ["Lake", "connect"]
 
@@ -76,21 +88,46 @@ class Lake:
 
     def table_name(self, text: str) -> TableName:
         """Read `namespace.table` or `catalog.namespace.table`."""
-        return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
+        if is_metadata_file(text):
+            raise not_in_catalog(text)
+        try:
+            return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
+        except UsageError as error:
+            if "." in text or not text:
+                raise
+            hint = missing_hint(self._catalog, TableName(self.name, (), text))
+            raise UsageError(error.message, hint=hint if "did you" in hint else error.hint) from error
 
     def load(self, named: str | TableName) -> PyIcebergTable:
         """Return a table as PyIceberg loads it, of this lake or of a catalog that its name begins with."""
-        return iceberg(self._table(named)).table
+        return iceberg(self._found(named)).table
 
     def open(self, named: str | TableName) -> tuple[Table, Store]:
         """Open a table as it is now, with the states and segments beside it."""
-        loaded = self._table(named)
+        loaded = self._found(named)
         return loaded, store_of(loaded, self.cache)
 
-    def _table(self, named: str | TableName) -> Table:
+    def open_metadata(self, file: MetadataFile) -> tuple[Table, Store]:
+        """Open the table of a metadata file, with the states and segments beside it; no catalog is asked."""
+        table = open_metadata(file, file.location, self.properties, "check the path, and that it can be read")
+        return table, store_of(table, self.cache)
+
+    def _found(self, named: str | TableName) -> Table:
+        """Open a table; if there is none, the error names those of similar names."""
         name = self.table_name(named) if isinstance(named, str) else named
-        catalog = self._catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
-        return catalog.open(name)
+        try:
+            return self._table(name)
+        except MissingTableError as error:
+            raise MissingTableError(error.message, hint=self._missing_hint(name)) from error
+
+    def _missing_hint(self, name: TableName) -> str:
+        return missing_hint(self._catalog_of(name), name)
+
+    def _table(self, name: TableName) -> Table:
+        return self._catalog_of(name).open(name)
+
+    def _catalog_of(self, name: TableName) -> Catalog:
+        return self._catalog if name.catalog == self.name else open_catalog(resolve(name.catalog))
 
     def find(self, pattern: str) -> list[TableName]:
         """Return the tables whose names match: `db.orders`, `db.*`, `*`, with or without the catalog."""
@@ -98,11 +135,17 @@ class Lake:
             return [self.table_name(pattern)]
         pattern = pattern.removeprefix(f"{self.name}.")
         matching = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
-        if not matching and pattern == "*":
-            raise UsageError(f"{self.name} has no tables", hint="create one, or check --catalog")
+        if not matching and pattern == ALL:
+            raise EmptyCatalogError(
+                f"{self.name} has no tables", hint="`rookery load FILE… db.t` makes one; or check --catalog"
+            )
         if not matching:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
         return sorted(matching, key=str)
+
+    def find_all(self, patterns: Sequence[str]) -> list[TableName]:
+        """Return the tables that any of the patterns match, each once."""
+        return list(dict.fromkeys(name for pattern in patterns for name in self.find(pattern)))
 
     def neighbours(self) -> Neighbours:
         """Return the tables of the catalog, for checks before files are deleted."""
@@ -135,6 +178,39 @@ class Lake:
 
         return session(self.config, master=master, conf=conf, attach=attach)
 
+    def load_files(
+        self,
+        files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        table: str,
+        *,
+        partition: str | Sequence[str] = (),
+        sort: str | Sequence[str] = (),
+        append: bool = False,
+    ) -> LoadReport:
+        """Make a table of files, or with *append* add their rows to one, in one commit and without Spark.
+
+        Files are Parquet, CSV, JSON Lines, ORC or Arrow: paths, folders, patterns or URLs. *partition* is a
+        column, or a transform such as `day(ts)`; *sort* is a column, or `ts desc`; or several of these.
+        """
+        from rookery.api.load import load_files  # brings what only a writer needs
+
+        name = self.table_name(table)
+        return load_files(
+            self._catalog_of(name),
+            name,
+            [files] if isinstance(files, str | os.PathLike) else files,
+            properties=dict(self.properties),
+            partition=[partition] if isinstance(partition, str) else partition,
+            sort=[sort] if isinstance(sort, str) else sort,
+            append=append,
+        )
+
+    def list_tables(self, *patterns: str) -> TableList:
+        """Return the tables, all or those that patterns match, with rows, files, size and last commit."""
+        from rookery.api.tables import list_tables  # which imports this module
+
+        return list_tables(self, patterns)
+
     def status(self, *patterns: str, **options: Any) -> StatusReport:
         """Return the status of tables, all or those that patterns match; see `rookery.api.status.status`."""
         from rookery.api.status import status  # which imports this module
@@ -155,6 +231,14 @@ class Lake:
 
     def __repr__(self) -> str:
         return f"<Lake {self.name}>"
+
+
+def not_in_catalog(text: str) -> UsageError:
+    """Return the error of what needs a catalog, for a metadata file."""
+    return UsageError(
+        f"{text} is a metadata file, and this needs the table's name in a catalog",
+        hint="describe, stats, explain, read, count and estimate take metadata files",
+    )
 
 
 def is_pattern(text: str) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 
 from rookery.api.lake import ALL, Lake, connect, is_pattern
 from rookery.api.maintenance import SharedSession, check_catalog, leases_of
+from rookery.api.progress import Advance, ProgressOf
 from rookery.io import local_path, scheme_of
 from rookery.io.redaction import one_line
 from rookery.maintain.pipeline import refuse, steps_named
@@ -21,9 +23,10 @@ from rookery.maintain.policies.settings import trash_folder
 from rookery.maintain.runs.catalog_retry import CATALOG_TIMEOUT, CatalogRetry
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.lake_tables import LakeTables, OpenTable, RunOptions
+from rookery.maintain.runs.leases import LeaseTakenError
 from rookery.maintain.runs.table_runner import ASKED_FOR, TableRunner, Wanted
 from rookery.maintain.steps.step import Outcome, StepReport, TableRun
-from rookery.model import Report, RookeryError, Sheet, TableName, UsageError, in_bytes
+from rookery.model import Report, RookeryError, Sheet, TableName, UsageError, counted, in_bytes
 from rookery.tables.java_errors import as_rookery
 
 __all__ = ["MaintainReport", "maintain"]
@@ -38,15 +41,41 @@ class MaintainReport(Report):
 
     tables: tuple[TableRun, ...]
     dry_run: bool = False
+    verbose: bool = False  # whether steps that are not needed are shown for several tables too
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
-        """Whether any table failed."""
+        """Whether any table failed; one that another run has did not."""
         return any(run.outcome in (Outcome.FAILED, Outcome.STOPPED) for run in self.tables)
 
     def sheets(self) -> Sequence[Sheet]:
-        """One table per maintained table, one line per step."""
-        return [_sheet(run) for run in self.tables]
+        """One table per maintained table, one line per step; of several tables, a summary first."""
+        if len(self.tables) <= 1:
+            return [_sheet(run) for run in self.tables]
+        shown = [run if self.verbose else _needed(run) for run in self.tables]
+        idle = not self.verbose and any(map(_is_idle, self.tables))
+        notes = ("--verbose shows the tables and steps that are not needed, and why",) if idle else ()
+        counts = Counter(run.outcome for run in self.tables)
+        summary = ", ".join(f"{counts[each]:,} {each.value}" for each in Outcome if counts[each])
+        title = f"{counted(len(self.tables), 'table')}: {summary}"
+        return [
+            Sheet(title, notes=notes),
+            *(
+                _sheet(run)
+                for run in shown
+                if self.verbose or run.outcome is not Outcome.NOT_NEEDED or run.note
+            ),
+        ]
+
+
+def _is_idle(run: TableRun) -> bool:
+    """Whether a table, or a step of it, needed nothing."""
+    return any(step.outcome is Outcome.NOT_NEEDED for step in run.steps)
+
+
+def _needed(run: TableRun) -> TableRun:
+    """The run without the steps that were not needed."""
+    return replace(run, steps=tuple(step for step in run.steps if step.outcome is not Outcome.NOT_NEEDED))
 
 
 def _sheet(run: TableRun) -> Sheet:
@@ -59,7 +88,7 @@ def _sheet(run: TableRun) -> Sheet:
     if not run.steps:
         return Sheet(title, notes=tuple(notes))
     rows = tuple(map(_row, run.steps))
-    return Sheet(title, _HEADER, rows, tuple(notes), right=frozenset({3, 4, 6}))
+    return Sheet(title, _HEADER, rows, tuple(notes), right=frozenset({3, 4, 6}), spare=(6, 5, 4, 3))
 
 
 def _row(step: StepReport) -> tuple[str, ...]:
@@ -110,15 +139,19 @@ def maintain(
     trash: str | None = None,
     clock: Callable[[], float] = time.time,
     tell: Tell = lambda message: None,
+    progress: ProgressOf = lambda table: nullcontext(),
 ) -> MaintainReport:
     """Maintain the tables that patterns match by their policies; with *dry_run*, only plan.
 
     Policies are read, and refused where they are unsafe, before anything is done. A failure
-    of one table does not stop the others. A dry run starts no Spark, and is not recorded.
+    of one table does not stop the others. A table that another run maintains is left to that run. A dry
+    run starts no Spark, and is not recorded.
     """
     lake = lake or connect()
     steps_named(only)
-    options = RunOptions(tuple(only), forced=yes, trash=_trash(trash) if trash is not None else None)
+    bars = _Bars(progress)
+    trash = _trash(trash) if trash is not None else None
+    options = RunOptions(tuple(only), forced=yes, trash=trash, progress=bars)
     policies = find_policies(policy)
     neighbours = lake.neighbours()  # loaded once, by the first table that has something to delete
     tables = LakeTables(
@@ -137,10 +170,34 @@ def maintain(
     with ExitStack() as stack:
         runner = None if dry_run else stack.enter_context(_runner(lake, tables, history))
         runs = []
-        for table in candidates:
-            tell(str(table.name))
-            runs.append(_maintained(table, tables, runner))
+        for number, table in enumerate(candidates, 1):
+            tell(
+                f"{table.name} ({number:,} of {len(candidates):,})"
+                if len(candidates) > 1
+                else f"{table.name}"
+            )
+            with bars.of(str(table.name)):
+                runs.append(_maintained(table, tables, runner))
         return MaintainReport(tuple(runs), dry_run)
+
+
+class _Bars:
+    """Passes the progress of each table on to what was made for that table."""
+
+    def __init__(self, make: ProgressOf) -> None:
+        self._make = make
+        self._advance: Advance | None = None
+
+    @contextmanager
+    def of(self, table: str) -> Iterator[None]:
+        """Within the block, the progress is that of a table."""
+        with self._make(table) as self._advance:
+            yield
+
+    def __call__(self, files: int, all_files: int, size: int, all_bytes: int) -> None:
+        """Tell how many files are read."""
+        if self._advance is not None:
+            self._advance(files, all_files, size, all_bytes)
 
 
 @contextmanager
@@ -190,6 +247,8 @@ def _maintained(table: _Candidate, tables: LakeTables, runner: TableRunner | Non
             return tables.plan(table.opened)
         with runner.leased(table.name, table.key) as run:
             return run(Wanted(table.policy, ASKED_FOR))
+    except LeaseTakenError as error:
+        return TableRun(str(table.name), ASKED_FOR, Outcome.TAKEN, (), note=_message(error))
     except Exception as error:  # noqa: BLE001  # an error of one table does not stop the next
         wrapped = as_rookery(error, f"maintenance of {table.name}")
         return TableRun(str(table.name), ASKED_FOR, Outcome.FAILED, (), note=_message(wrapped))

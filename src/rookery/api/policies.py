@@ -10,7 +10,8 @@ from rookery.api.lake import Lake, connect
 from rookery.maintain.policies.choosing import risky
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.policies.settings import SETTINGS
-from rookery.model import Report, Sheet
+from rookery.maintain.policies.unmatched import PolicyWarning, unmatched
+from rookery.model import Report, RookeryError, Sheet, counted
 
 __all__ = ["PolicyCheck", "PolicyReport", "SettingView", "check_policies", "show_policy"]
 
@@ -46,14 +47,17 @@ class PolicyCheck(Report):
     file: str | None
     rules: int
     settings: int
+    warnings: tuple[PolicyWarning, ...] = ()
+    not_compared: str | None = None  # why rules were not compared with the tables of the catalog
 
     def sheets(self) -> Sequence[Sheet]:
-        """One line."""
+        """One line, and one for each warning."""
         if self.file is None:
             return [Sheet("there is no policy file; table properties and defaults apply")]
-        rules = "1 rule" if self.rules == 1 else f"{self.rules:,} rules"
-        settings = "1 setting" if self.settings == 1 else f"{self.settings:,} settings"
-        return [Sheet(f"{self.file} is valid: {rules}, {settings}")]
+        title = f"{self.file} is valid: {counted(self.rules, 'rule')}, {counted(self.settings, 'setting')}"
+        notes = [f"warning: {warning}" for warning in self.warnings]
+        notes += [f"not compared with tables: {self.not_compared}"] if self.not_compared else []
+        return [Sheet(title, notes=tuple(notes))]
 
 
 def show_policy(
@@ -70,8 +74,25 @@ def show_policy(
     return PolicyReport(str(name), views, tuple(risky(chosen.policy)))
 
 
-def check_policies(policy: str | os.PathLike[str] | None = None) -> PolicyCheck:
-    """Load a policy file, the default one if none is named; its errors are raised."""
+def check_policies(policy: str | os.PathLike[str] | None = None, lake: Lake | None = None) -> PolicyCheck:
+    """Load a policy file, the default one if none is named; its errors are raised, all of them together.
+
+    Its rules are compared with the tables of *lake*, or of the default catalog. That only gives warnings: for
+    rules that match no table, and for columns that a table does not have.
+    """
     policies = find_policies(policy)
     rules = [rule for rule in policies.rules if rule.selector is not None]
-    return PolicyCheck(policies.file, len(rules), sum(len(rule.settings) for rule in policies.rules))
+    warnings: tuple[PolicyWarning, ...] = ()
+    not_compared = None
+    if policies.rules:
+        try:
+            lake = lake or connect()
+            names = sorted(lake.tables(), key=str)
+            if names:
+                warnings = tuple(unmatched(policies, lake.name, names, lambda name: lake.open(name)[0]))
+            else:
+                not_compared = f"{lake.name} has no tables"
+        except RookeryError as error:
+            not_compared = error.message
+    settings = sum(len(rule.settings) for rule in policies.rules)
+    return PolicyCheck(policies.file, len(rules), settings, warnings, not_compared)

@@ -156,7 +156,7 @@ class CopyReport(Report):
 
     def sheets(self) -> Sequence[Sheet]:
         """One line: how many blobs and bytes were copied."""
-        blobs = f"{self.blobs_out} of {self.blobs_in} blobs"
+        blobs = f"{self.blobs_out:,} of {counted(self.blobs_in, 'blob')}"
         return [Sheet(f"{self.target}  {blobs}, {in_bytes(self.bytes_out)} from {in_bytes(self.bytes_in)}")]
 
 

@@ -23,7 +23,6 @@ from rookery.spark.session_catalogs import (
     resolve_name,
     session_catalogs,
 )
-from rookery.tables import Table
 from rookery.tables.config import EMBEDDED_NAME, CatalogConfig, configured, resolve
 from rookery.tables.formats import Catalog
 
@@ -54,14 +53,11 @@ class SessionLake(Lake):
         check_jvm(self._spark)
         return resolve_name(self._spark, text, self.name).name
 
-    def _table(self, named: str | TableName) -> Table:
-        name = self.table_name(named) if isinstance(named, str) else named
-        if name.catalog != self.name:
-            return _lake(self._spark, name.catalog)._table(name)
-        try:
-            return self._catalog.open(name)
-        except MissingTableError as error:
-            raise MissingTableError(error.message, hint=describe_catalogs(self._spark)) from error
+    def _catalog_of(self, name: TableName) -> Catalog:
+        return self._catalog if name.catalog == self.name else _lake(self._spark, name.catalog)._catalog
+
+    def _missing_hint(self, name: TableName) -> str:
+        return describe_catalogs(self._spark)
 
     def spark(
         self, *, master: str | None = None, conf: Mapping[str, str] | None = None, attach: bool = True

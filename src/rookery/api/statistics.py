@@ -13,7 +13,7 @@ from rookery.api.columns import check_column_lists, check_column_sets
 from rookery.api.distributions import RowStats, distribution_sheet, row_stats
 from rookery.api.lake import Lake, connect
 from rookery.api.partitions import partition_test
-from rookery.api.values import plain
+from rookery.api.values import plain, shortened
 from rookery.collect.progress import silent
 from rookery.collect.summary import ColumnSummary, FileTest, TableSummary, summarize
 from rookery.model import (
@@ -104,6 +104,7 @@ class StatsReport(Report):
             tuple(_row(column) for column in self.columns),
             tuple(_notes(self.columns)),
             right=frozenset({2, 3, 4, 6, 9, 10}),
+            spare=(9, 10, 3, 4, 5, 6),
         )
         spread = {column.name: column.rows for column in self.columns if column.rows}
         return [columns, distribution_sheet(spread)] if spread else [columns]
@@ -118,16 +119,11 @@ def _row(column: ColumnStats) -> tuple[str, ...]:
         thousands(column.ndv_high),
         column.kind or "–",
         thousands(column.nulls),
-        _short(column.min, "≥ " if column.min_exact is False else ""),
-        _short(column.max, "≤ " if column.max_exact is False else ""),
+        shortened(column.min, "≥ " if column.min_exact is False else ""),
+        shortened(column.max, "≤ " if column.max_exact is False else ""),
         in_bytes(column.size),
         percent(column.coverage),
     )
-
-
-def _short(value: object, mark: str = "", most: int = 32) -> str:
-    text = "–" if value is None else mark + str(value)
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _notes(columns: Sequence[ColumnStats]) -> Iterator[str]:
@@ -181,11 +177,9 @@ class AnalyzeReport(Report):
             ]
         if not self.files_read and not self.rows_read and not self.committed:
             return [Sheet(f"{self.table}: nothing has changed, nothing was read", notes=self._left_out())]
-        ways = ", ".join(f"{self.chunks[way]:,} by {way}" for way in _WAYS if self.chunks.get(way))
         notes = [
-            f"read {in_bytes(self.bytes_read)} of {counted(self.files_read, 'file')}"
-            + (f" ({ways})" if ways else "")
-            + f", {self.values:,} values, in {self.seconds:.2f} s"
+            f"read {in_bytes(self.bytes_read)} of {counted(self.files_read, 'file')}, "
+            f"{counted(self.values, 'value')}, in {self.seconds:.2f} s"
         ]
         if self.rows_read:
             notes.append(f"quantiles and frequent values from {counted(self.rows_read, 'row')}")
@@ -195,6 +189,11 @@ class AnalyzeReport(Report):
         )
         header = ("column", "ndv", "low", "high", "kind")
         return [Sheet(self.table, header, rows, (*notes, *self._left_out()), frozenset({1, 2, 3}))]
+
+    def details(self) -> Sequence[str]:
+        """How column chunks were read."""
+        ways = ", ".join(f"{self.chunks[way]:,} by {way}" for way in _WAYS if self.chunks.get(way))
+        return (f"{self.table}: column chunks read: {ways}",) if ways else ()
 
     def _left_out(self) -> tuple[str, ...]:
         return tuple(f"{name}: {why}" for name, why in self.skipped.items())
@@ -302,7 +301,7 @@ def analyze(
     snapshot: int | None = None,
     dry_run: bool = False,
     lake: Lake | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, int, int], None] | None = None,
     together: Sequence[Sequence[str]] = (),
     drop_together: Sequence[Sequence[str]] = (),
 ) -> AnalyzeReport:
@@ -315,7 +314,8 @@ def analyze(
     they are dropped by *drop_column_sets*, *drop_histogram* or *drop_top_k*.
     *together* and *drop_together* are older names of *column_sets* and *drop_column_sets*.
     Without *lake*, the name means what it means in the session, whose catalogs need not be known to Python.
-    If *spark* is a function that returns a session, it is called only if there is work to do.
+    If *spark* is a function that returns a session, it is called only if there is work to do. *progress* is
+    called with the number of files that have been read, the number to read, and the same of bytes.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
     from rookery.collect.choose import Choice, choose

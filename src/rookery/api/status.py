@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 
 from rookery.api.lake import ALL, Lake
 from rookery.api.status_sheets import details_of, overview, parts_of
+from rookery.api.tables import NO_TABLES
 from rookery.io.redaction import one_line
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.runs.history import Tally
 from rookery.maintain.runs.metrics import render
 from rookery.maintain.status import TableStatus, table_status
-from rookery.model import Report, Sheet, TableName
+from rookery.model import EmptyCatalogError, Report, Sheet, TableName
 from rookery.tables.java_errors import as_rookery
 
 __all__ = ["Failure", "StatusReport", "status"]
@@ -48,6 +49,8 @@ class StatusReport(Report):
     def sheets(self) -> Sequence[Sheet]:
         """One line per table; for a single table, all details."""
         failed = tuple(f"{failure.table}: {failure.error}" for failure in self.failed)
+        if not self.tables and not failed:
+            return [Sheet("there are no tables yet", notes=NO_TABLES)]
         if len(self.tables) == 1:
             parts = details_of(self.tables[0])
             return [*parts[:-1], replace(parts[-1], notes=(*parts[-1].notes, *failed))]
@@ -71,7 +74,10 @@ def status(
     chosen = find_policies(policy) if policies is None else policies
     statuses: list[TableStatus] = []
     failed: list[Failure] = []
-    names = dict.fromkeys(name for pattern in patterns or (ALL,) for name in lake.find(pattern))
+    try:
+        names = lake.find_all(patterns or (ALL,))
+    except EmptyCatalogError:
+        return StatusReport(())
     for name in names:
         try:
             statuses.append(status_of(lake, name, chosen, columns=columns, now=clock()))

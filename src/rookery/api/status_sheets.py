@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from rookery.api.indexes import UNKNOWN_KIND
 from rookery.maintain.facts.sidecar_files import SidecarFiles
+from rookery.maintain.facts.staleness import Freshness
 from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
 from rookery.model import Sheet, in_bytes, percent, thousands
 from rookery.model.report import counted
@@ -39,7 +40,7 @@ def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
                 table.statistics.freshness.value,
                 thousands(table.statistics.snapshots_behind),
                 f"{table.statistics.health:.2f}",
-                span(table.drift_low, table.drift_high),
+                _drift(table),
                 thousands(table.layout.files),
                 in_bytes(table.layout.bytes),
                 thousands(table.layout.small_files),
@@ -50,17 +51,25 @@ def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
         ),
         failed,
         frozenset({1, 3, 4, 5, 6, 7, 8, 9}),
+        spare=(5, 4, 3, 9, 8, 7, 2, 6),
     )
+
+
+def _drift(table: TableStatus) -> str:
+    never = table.statistics.freshness is Freshness.NEVER
+    return "–" if never else span(table.drift_low, table.drift_high)
 
 
 def span(low: float | None, high: float | None) -> str:
     """A drift as people read it.
 
-    >>> span(0.0, 0.13), span(0.5, None), span(0.0, 0.0)
-    ('0–13%', '50% or more', '0%')
+    >>> span(0.0, 0.13), span(0.5, None), span(0.0, 0.0), span(0.0, None), span(0.001, 25.0)
+    ('0–13%', '50% or more', '0%', 'unknown', 'unknown')
     """
     if low is None:
         return "–"
+    if f"{low:.0%}" == "0%" and (high is None or high >= _MANY):
+        return "unknown"
     if high is None:
         return f"{low:.0%} or more"
     if high >= _MANY:
@@ -102,20 +111,22 @@ def _of_statistics(table: TableStatus) -> list[tuple[str, str]]:
     changes = staleness.changes
     files = f"+{changes.files_added:,} −{changes.files_removed:,} files"
     rows = f"+{changes.rows_added:,} −{changes.rows_removed:,} rows"
+    changed = f"{staleness.changed_rows:,} of {counted(staleness.rows, 'row')} changed"
     visible = [
         (
             f"{visibility.engine} sees",
-            f"{visibility.columns} of {visibility.of} columns{'' if visibility.current else ', not current'}"
+            f"{visibility.columns} of {counted(visibility.of, 'column')}"
+            + ("" if visibility.current else ", not current")
             + (", registered by another engine" if visibility.foreign else ""),
         )
         for visibility in table.engine_visibility
     ]
     return [
-        ("health", f"{staleness.health:.2f} ({staleness.changed_rows:,} of {staleness.rows:,} rows changed)"),
+        ("health", f"{staleness.health:.2f} ({changed})"),
         ("causes", ", ".join(cause.value for cause in staleness.causes) or "–"),
         ("since then", f"{files}, {rows}"),
         ("covered", f"{percent(staleness.covered)} of rows"),
-        ("drift", span(table.drift_low, table.drift_high)),
+        ("drift", _drift(table)),
         *visible,
     ]
 
@@ -137,7 +148,7 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
         files, rows = counted(kind.files, "file"), counted(kind.rows, "row")
         lines.append((kind.kind, f"{files}, {in_bytes(kind.bytes)}, {rows} ({kind.share:.1%})"))
     if layout.dangling_deletes:
-        lines.append(("dangling", f"{layout.dangling_deletes:,} deletes apply to no data"))
+        lines.append(("dangling deletes", f"{layout.dangling_deletes:,} that apply to no data"))
     if layout.sort is not None:
         depth = "cannot be determined from bounds"
         if layout.sort.depth is not None:
@@ -183,6 +194,7 @@ def parts_of(table: TableStatus) -> list[Sheet]:
                 ),
                 tuple(map(_column, table.columns)),
                 right=frozenset({3, 4, 5, 6, 7}),
+                spare=(1, 3, 5, 6, 9, 8),
             )
         )
     if table.indexes:

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rookery.api import count as counting
+from rookery.api import describe as describing
 from rookery.api import estimate as estimating
 from rookery.api import explain as explaining
 from rookery.api import indexes as indexing
 from rookery.api import statistics
 from rookery.api.columns import check_column_lists
-from rookery.api.lake import Lake, connect
+from rookery.api.lake import Lake, connect, not_in_catalog
 from rookery.api.status import StatusReport, status_of
 from rookery.api.where import Where, bind
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
-from rookery.model import Snapshot, TableName
-from rookery.read.table_reader import make_request, no_rows, read_table
+from rookery.model import MetadataFile, Snapshot, TableName, is_metadata_file
+from rookery.read.table_reader import make_request, no_rows, read_batches, read_table
 from rookery.sidecar import Store
 from rookery.tables import Table
 
@@ -40,6 +41,14 @@ class TableHandle:
 
     def load(self) -> tuple[Table, Store]:
         """Load the table as it is now, and its sidecar files."""
+        if isinstance(self.name, MetadataFile):
+            return self.lake.open_metadata(self.name)
+        return self.lake.open(self.name)
+
+    def _in_catalog(self) -> tuple[Table, Store]:
+        """Load the table to change what is beside it, or for Spark: by its name in a catalog."""
+        if isinstance(self.name, MetadataFile):
+            raise not_in_catalog(self.name.location)
         return self.lake.open(self.name)
 
     def stats(self, *, partition: str | None = None, snapshot: int | None = None) -> statistics.StatsReport:
@@ -48,9 +57,15 @@ class TableHandle:
 
     def status(self, *, columns: bool = True, policies: PolicySet | None = None) -> StatusReport:
         """Return the status: statistics, their visibility to engines, layout, policy breaches."""
+        if isinstance(self.name, MetadataFile):
+            raise not_in_catalog(self.name.location)
         chosen = find_policies() if policies is None else policies
         table_status = status_of(self.lake, self.name, chosen, now=time.time(), columns=columns)
         return StatusReport((table_status,))
+
+    def describe(self) -> describing.DescribeReport:
+        """Return what the table is: columns, layout, properties, files, snapshots, branches and tags."""
+        return describing.describe(self.load()[0])
 
     def indexes(self) -> indexing.IndexReport:
         """Return the indexes of the table."""
@@ -58,11 +73,11 @@ class TableHandle:
 
     def add_index(self, kind: str, column: str, *, fpp: float | None = None) -> indexing.IndexReport:
         """Declare an index of a kind, such as `bloom`, on a column; the next `analyze` builds it."""
-        return indexing.add_index(*self.load(), kind, column, fpp)
+        return indexing.add_index(*self._in_catalog(), kind, column, fpp)
 
     def drop_index(self, kind: str, column: str) -> indexing.IndexReport:
         """Drop an index."""
-        return indexing.drop_index(*self.load(), kind, column)
+        return indexing.drop_index(*self._in_catalog(), kind, column)
 
     def explain(
         self,
@@ -99,6 +114,25 @@ class TableHandle:
             return no_rows(request.columns)
         return read_table(table, store, current, predicate, columns, limit).rows
 
+    def read_batches(
+        self,
+        where: Where = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        *,
+        snapshot: int | None = None,
+        time_zone: str = "UTC",
+    ) -> pa.RecordBatchReader:
+        """Return the same rows as `read`, batch by batch: files are read while the batches are taken."""
+        check_column_lists(columns=columns)
+        table, store = self.load()
+        current = table.at(snapshot)
+        predicate = bind(where, table, current, time_zone)
+        if current is None:
+            request = make_request(table, store, _NO_SNAPSHOT, predicate, columns)
+            return no_rows(request.columns).to_reader()
+        return read_batches(table, store, current, predicate, columns, limit)
+
     def count(self, where: Where = None, *, snapshot: int | None = None, time_zone: str = "UTC") -> int:
         """Return how many rows match: by indexes and metadata where they suffice, else by reading."""
         return counting.count(*self.load(), where, snapshot=snapshot, zone=time_zone).count
@@ -126,6 +160,8 @@ class TableHandle:
         """Return a DataFrame over Iceberg's own reader, of the files that may have matching rows."""
         from rookery.api.scan import scan  # imports what only a session needs
 
+        if isinstance(self.name, MetadataFile):
+            raise not_in_catalog(self.name.location)
         check_column_lists(columns=columns)
         return scan(spark, self.lake, self.name, where, columns, snapshot)
 
@@ -137,7 +173,10 @@ def table(name: str, lake: Lake | None = None, *, spark: SparkSession | None = N
     """Return a handle on a table, of *lake* or of the default catalog.
 
     With *spark*, it is the table that this session means by the name, in any catalog that it has.
+    The path of a metadata file is a table too, which can be read, but not changed or analyzed.
     """
+    if is_metadata_file(name):
+        return TableHandle(lake or connect(), MetadataFile.at(name))
     if spark is not None and lake is None:
         from rookery.api.session_lake import locate  # which imports this module
 

@@ -35,3 +35,13 @@ def plain(kind: str, value: Any) -> Any:
     if kind in _TEXTS and isinstance(value, int):
         return _TEXTS[kind](value)
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def shortened(value: object, mark: str = "", most: int = 32) -> str:
+    """Return a value as a cell of a table, with a mark before it; a long one is cut.
+
+    >>> shortened(None), shortened(5, "≥ "), shortened("abcdef", most=4)
+    ('–', '≥ 5', 'abc…')
+    """
+    text = "–" if value is None else mark + str(value)
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -250,7 +250,10 @@ def _scraped(watcher: Watcher, history: History) -> Callable[[], str]:
 
 @contextmanager
 def _signals(watcher: Watcher, stopped: threading.Event) -> Iterator[list[int]]:
-    """Let the first signal stop the watcher, and restore handlers for a second; yield those received."""
+    """Let the first signal stop the watcher, and restore handlers for a second; yield those received.
+
+    A signal is answered at once, from a thread: its handler may have interrupted a log's own lock.
+    """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield received  # only the main thread may set handlers; in other threads, call `stop`
@@ -267,6 +270,13 @@ def _signals(watcher: Watcher, stopped: threading.Event) -> Iterator[list[int]]:
         watcher.stop()
         stopped.set()
 
+    def answer() -> None:
+        stopped.wait()
+        if received:
+            log.info("stopping after the current step; a second signal stops at once")
+
+    answering = threading.Thread(target=answer, name="rookery-signals", daemon=True)
+    answering.start()
     for number in _SIGNALS:
         signal.signal(number, stop)
     try:
@@ -274,3 +284,4 @@ def _signals(watcher: Watcher, stopped: threading.Event) -> Iterator[list[int]]:
     finally:
         restore()
         stopped.set()
+        answering.join()

@@ -6,8 +6,9 @@ import logging
 import signal
 import sys
 import traceback
-from contextlib import suppress
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -17,26 +18,31 @@ from rookery.cli import (
     doctor,
     history,
     indexes,
+    load,
     maintain,
     policies,
     puffin,
     read,
     statistics,
     status,
+    tables,
     watch,
 )
-from rookery.cli.console import plain, say, say_error
+from rookery.cli.console import plain, say, say_error, talk
+from rookery.cli.help import SHARED, HelpfulGroup, HelpfulTyper
 from rookery.cli.options import Options, Output
-from rookery.model import RookeryError
+from rookery.model import GroupedUsageError, RookeryError
+from rookery.model.announce import LOGGER
 from rookery.model.interrupts import SIGNALLED, check_interrupted
 from rookery.version import __version__
 
 _SHARED_VALUES = ("--catalog", "--uri", "--warehouse", "--output")
 _SHARED_FLAGS = ("--debug",)
 BAD_INPUT = 2
+FORMATS = "Output format: text or json; of rows also jsonl, csv, arrow, parquet; of `status` also prometheus."
 
 
-class RootGroup(TyperGroup):
+class RootGroup(HelpfulGroup):
     """Accepts the shared options before or after the command."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
@@ -68,7 +74,11 @@ def hoist(args: list[str]) -> list[str]:
         if word == "--":
             rest += [word, *words]
         elif word in _SHARED_VALUES:
-            front += [word, *(value for value in [next(words, None)] if value is not None)]
+            value = next(words, None)
+            if value is None:  # the command reports that it is missing, or completes it
+                rest.append(word)
+            else:
+                front += [word, value]
         elif word in _SHARED_FLAGS or word.startswith(tuple(f"{name}=" for name in _SHARED_VALUES)):
             front.append(word)
         else:
@@ -76,14 +86,17 @@ def hoist(args: list[str]) -> list[str]:
     return front + rest
 
 
-app = typer.Typer(
+app = HelpfulTyper(
     name="rookery",
     cls=RootGroup,
     help="Statistics and indexes beside lakehouse tables.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
+app.command("load")(load.load)
+app.command("tables")(tables.tables)
+app.command("describe")(tables.describe)
 app.command("analyze")(statistics.analyze)
 app.command("stats")(statistics.stats)
 app.command("explain")(read.explain)
@@ -107,14 +120,18 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _shared(help_text: str, *names: str, **settings: Any) -> Any:
+    return typer.Option(*names, help=help_text, rich_help_panel=SHARED, **settings)
+
+
 @app.callback()
 def root(
     context: typer.Context,
-    catalog: Annotated[str | None, typer.Option(help="Catalog, by its name in .pyiceberg.yaml.")] = None,
-    uri: Annotated[str | None, typer.Option(help="URI of a catalog.")] = None,
-    warehouse: Annotated[str | None, typer.Option(help="Warehouse of that catalog.")] = None,
-    output: Annotated[Output, typer.Option(help="Output format.")] = Output.TEXT,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    catalog: Annotated[str | None, _shared("Catalog, by its name in .pyiceberg.yaml.")] = None,
+    uri: Annotated[str | None, _shared("URI of a catalog.")] = None,
+    warehouse: Annotated[str | None, _shared("Warehouse of that catalog.")] = None,
+    output: Annotated[Output, _shared(FORMATS, metavar="FORMAT")] = Output.TEXT,
+    debug: Annotated[bool, _shared("Show details, and the traceback of an error.", "--debug")] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
     ] = False,
@@ -131,21 +148,49 @@ class Warnings(logging.Handler):
         say(f"[bold yellow]warning:[/] {plain(' '.join(record.getMessage().split()))}")
 
 
+class Announcements(logging.Handler):
+    """Shows what takes long as lines on a terminal's standard error."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Take announcements alone."""
+        return record.name == LOGGER
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one message."""
+        say(f"[dim]{plain(record.getMessage())} …[/]")
+
+
+@contextmanager
+def _logs_shown() -> Iterator[None]:
+    """Show warnings, and announcements where people wait for them."""
+    log, announcements = logging.getLogger("rookery"), logging.getLogger(LOGGER)
+    handlers: list[logging.Handler] = [Warnings(logging.WARNING)]
+    before = announcements.level
+    if talk().is_terminal:
+        handlers.append(Announcements(logging.INFO))
+        announcements.setLevel(logging.INFO)
+    for handler in handlers:
+        log.addHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            log.removeHandler(handler)
+        announcements.setLevel(before)
+
+
 def run(words: list[str]) -> int:
     """Run a command and return its exit code: 0 done, 1 findings or partial failure, 2 wrong usage or input.
 
     A command that a signal ends returns 128 and the signal's number: 130 after Ctrl-C.
     """
-    log, handler = logging.getLogger("rookery"), Warnings(logging.WARNING)
-    log.addHandler(handler)
-    try:
-        return _run(words)
-    except (InterruptedCommand, KeyboardInterrupt) as error:
-        _trace(words)
-        _fail("interrupted", None)
-        return SIGNALLED + int(error.args[0] if error.args else signal.SIGINT)
-    finally:
-        log.removeHandler(handler)
+    with _logs_shown():
+        try:
+            return _run(words)
+        except (InterruptedCommand, KeyboardInterrupt) as error:
+            _trace(words)
+            _fail("interrupted", None)
+            return SIGNALLED + int(error.args[0] if error.args else signal.SIGINT)
 
 
 def _run(words: list[str]) -> int:
@@ -166,9 +211,13 @@ def _run(words: list[str]) -> int:
     except RookeryError as error:
         check_interrupted(error)
         _trace(words)
-        return _fail(error.message, error.hint)
+        for each in error.errors if isinstance(error, GroupedUsageError) else (error,):
+            _fail(each.message, each.hint)
+        return BAD_INPUT
     except typer.Abort:
         return _fail("stopped", None)
+    except SystemExit as done:  # of Typer's completion, which has printed all
+        return done.code if isinstance(done.code, int) else 0
     except BrokenPipeError:  # the reader of the output has ended; there is nobody to report to
         return 1
     except Exception as error:  # noqa: BLE001  # the last line of defence

@@ -6,21 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
+from rich.markup import escape
 
+from rookery.cli.help import HelpfulCommand, group
 from rookery.cli.options import options_of
 from rookery.cli.render import show
 
 if TYPE_CHECKING:
     from rookery.api.indexes import IndexKindView
 
-app = typer.Typer(no_args_is_help=True, help="Add, list and drop indexes.")
+app = group(help="Add, list and drop indexes.")
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="A kind of index, such as bloom.")]
 Column = Annotated[str, typer.Argument(metavar="COLUMN", help="A column; a field of a struct as a.b.")]
 
 
-class KindsCommand(TyperCommand):
+class KindsCommand(HelpfulCommand):
     """A command whose help lists the kinds of index; they are imported when it is shown."""
 
     def kinds(self) -> Sequence[IndexKindView]:
@@ -29,10 +30,9 @@ class KindsCommand(TyperCommand):
 
         return index_kinds().kinds
 
-    def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
-        """Return the help, with the kinds below the options."""
-        self.epilog = "\n\n".join(f"{kind.name}: {kind.summary}" for kind in self.kinds())
-        return super().get_help(ctx)
+    def notes(self) -> Sequence[str]:
+        """Return the kinds."""
+        return [escape(f"{kind.name}: {kind.summary}") for kind in self.kinds()]
 
 
 @app.command("add", cls=KindsCommand)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from rookery.cli.console import plain, say
 from rookery.cli.history import HistoryUrl
-from rookery.cli.options import CatalogTimeout, Conf, Master, PolicyFile, options_of, seconds_of
+from rookery.cli.options import (
+    CatalogTimeout,
+    Conf,
+    Master,
+    PolicyFile,
+    options_of,
+    seconds_of,
+    split_names,
+)
+from rookery.cli.progress import progress_bar
 from rookery.cli.render import show
 from rookery.cli.statistics import pairs
 
@@ -23,7 +33,18 @@ def maintain(
         bool,
         typer.Option("--dry-run", help="Show what would be done, and why; starts no Spark."),
     ] = False,
-    only: Annotated[list[str] | None, typer.Option(help="Run only this step; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP",
+            help="Run only this step, by its name or by its word in policies, such as compaction; "
+            "may be repeated.",
+        ),
+    ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Of several tables, show also what is not needed, and why."),
+    ] = False,
     yes: Annotated[
         bool,
         typer.Option(
@@ -46,7 +67,9 @@ def maintain(
 
     The steps, in their order: expire snapshots, remove orphan files, rewrite data files, rewrite deletes,
     rewrite manifests, refresh statistics, clean up. If a step fails, the steps that depend on it are skipped,
-    other tables are still maintained, and the exit code is 1. The next run completes an interrupted one.
+    other tables are still maintained, and the exit code is 1. A table that another run is maintaining is left
+    to that run, as taken, which alone does not change the exit code. The next run completes an interrupted
+    one.
     """
     from rookery.api.maintain import maintain as run  # brings PyIceberg
 
@@ -54,7 +77,7 @@ def maintain(
     report = run(
         options.lake(),
         patterns or ("*",),
-        only=only or (),
+        only=split_names(only),
         dry_run=dry_run,
         yes=yes,
         policy=policy,
@@ -64,5 +87,6 @@ def maintain(
         master=master,
         conf=pairs(conf or []),
         tell=lambda message: say(f"[dim]{plain(message)}[/]"),
+        progress=progress_bar,
     )
-    show(report, options)
+    show(replace(report, verbose=verbose), options)

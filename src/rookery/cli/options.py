@@ -43,7 +43,9 @@ class Output(StrEnum):
 
     TEXT = "text"
     JSON = "json"
-    ARROW = "arrow"  # of rows alone
+    JSONL = "jsonl"  # this and the next ones: of rows alone
+    CSV = "csv"
+    ARROW = "arrow"
     PARQUET = "parquet"
     PROMETHEUS = "prometheus"  # of statuses alone
 

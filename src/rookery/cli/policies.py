@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.help import group
 from rookery.cli.options import PolicyFile, options_of
 from rookery.cli.render import show
 
-app = typer.Typer(no_args_is_help=True, help="Show the policies of tables, and check policy files.")
+app = group(help="Show the policies of tables, and check policy files.")
 
 
 @app.command("show")
@@ -39,7 +40,12 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Check a policy file, and show how many rules it has, or the first error with its line."""
+    """Check a policy file, and show how many rules it has, or all of its errors with their lines.
+
+    Rules are compared with the tables of the catalog: those that match no table, and columns that a table
+    does not have, are warnings, which do not change the exit code.
+    """
     from rookery.api.policies import check_policies  # brings PyIceberg
 
-    show(check_policies(policy), options_of(context))
+    options = options_of(context)
+    show(check_policies(policy, options.lake()), options)

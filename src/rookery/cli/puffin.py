@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from rookery.api import puffin_files
+from rookery.cli.help import group
 from rookery.cli.options import options_of
 from rookery.cli.render import show
 from rookery.model import UsageError
 
-app = typer.Typer(help="Inspect, verify and copy Puffin files.", no_args_is_help=True)
+app = group(help="Inspect, verify and copy Puffin files.")
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="A path or a URL.")]
 Table = Annotated[

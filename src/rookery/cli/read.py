@@ -10,7 +10,9 @@ from rookery.cli.options import options_of, split_names
 from rookery.cli.render import show
 from rookery.model import UsageError
 
-TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")]
+TableName = Annotated[
+    str, typer.Argument(metavar="TABLE", help="A table by its name, or by its metadata file.")
+]
 Where = Annotated[
     str | None, typer.Argument(metavar="[WHERE]", help="A predicate, as after WHERE in Spark SQL.")
 ]
@@ -52,14 +54,15 @@ def read(
 ) -> None:
     """Print the matching rows, with all deletes applied, reading only pages that may contain some.
 
-    With `--output arrow` or `parquet` the rows go to standard output in that format. Starts no Spark.
+    With `--output jsonl`, `csv`, `arrow` or `parquet` the rows go to standard output in that format. In CSV,
+    nested values are JSON, null is empty, and empty text is "". Starts no Spark.
     """
     from rookery.api.table import table as handle  # brings PyIceberg
     from rookery.cli.rows import check_output, show_rows
 
     options = options_of(context)
     check_output(options)
-    rows = handle(table, options.lake()).read(
+    rows = handle(table, options.lake()).read_batches(
         where, split_names(columns) or None, limit, snapshot=snapshot, time_zone=time_zone
     )
     show_rows(rows, options)
@@ -74,15 +77,18 @@ def count(
 ) -> None:
     """Print how many rows match: from indexes and metadata alone where they suffice."""
     from rookery.api.count import count as count_matching  # brings PyIceberg
+    from rookery.api.table import table as handle
 
     options = options_of(context)
-    opened = options.lake().open(table)
+    opened = handle(table, options.lake()).load()
     show(count_matching(*opened, where, snapshot=snapshot, zone=time_zone), options)
 
 
 def estimate(
     context: typer.Context,
-    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="A table by its name.")] = None,
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="A table by its name, or by its metadata file.")
+    ] = None,
     where: Where = None,
     group_by: Annotated[
         str | None, typer.Option(help="Estimate the distinct combinations of these columns too, such as a,b.")

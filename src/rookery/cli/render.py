@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from rookery.cli.console import out
+from rookery.cli.console import out, plain, say
 from rookery.cli.options import Options, Output
 from rookery.cli.sheets import as_text
 from rookery.model import Report, UsageError
@@ -21,5 +21,8 @@ def show(report: Report, options: Options) -> None:
         sys.stdout.write(report.json() + "\n")
     else:
         out().print(as_text(report))
+    if options.debug:
+        for line in report.details():
+            say(f"[dim]{plain(line)}[/]")
     if report.has_findings:
         raise typer.Exit(1)

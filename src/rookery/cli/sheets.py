@@ -1,4 +1,7 @@
-"""Reports on a terminal: text is wrapped; where that is not enough, columns go below each other."""
+"""Reports on a terminal: text is wrapped; where that is not enough, the least important columns are left out.
+
+Where all columns are important, they go below each other.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -14,24 +17,38 @@ from rookery.cli.console import visible
 from rookery.model import Report, Sheet
 
 _LEAST = 24  # columns of a terminal for text that is wrapped
+_LEAST_OF_NAMED = 12  # the same beside a name that is long, where nothing more can be left out
 _GAP = 2
 _STYLES = {"✓": "green", "·": "yellow", "✗": "bold red"}  # of checks
 
 
 @dataclass(frozen=True, slots=True)
 class FittedTable:
-    """A header and rows of text; nothing is cut off, however narrow the terminal is."""
+    """A header and rows of text; no cell is cut off, however narrow the terminal is."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     right: Collection[int] = ()  # columns of numbers
+    spare: Sequence[int] = ()  # columns that may be left out, the least important first
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Draw it in the width that there is."""
+        natural, room = self._natural(), options.max_width
+        shown = kept(natural, self.right, self.spare, room)
+        whole = {*self.right, 0} if self.spare else self.right
+        numbers = [place for place, number in enumerate(shown) if number in whole]
+        least = _LEAST_OF_NAMED if self.spare else _LEAST
+        for part in fitted([natural[number] for number in shown], numbers, room, least):
+            yield self._part({shown[place]: width for place, width in part.items()})
+
+    def left_out(self, room: int) -> list[str]:
+        """Return the names of the columns that are not drawn in a width."""
+        shown = kept(self._natural(), self.right, self.spare, room)
+        return [name for number, name in enumerate(self.header) if number not in shown]
+
+    def _natural(self) -> list[int]:
         lines = [self.header, *self.rows] if self.header else self.rows
-        natural = [_GAP + max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-        for part in fitted(natural, self.right, options.max_width):
-            yield self._part(part)
+        return [_GAP + max(map(cell_len, column)) for column in zip(*lines, strict=True)]
 
     def _part(self, widths: dict[int, int]) -> Table:
         table = Table(box=None, padding=(0, _GAP, 0, 0), header_style="dim", show_header=bool(self.header))
@@ -44,7 +61,27 @@ class FittedTable:
         return table
 
 
-def fitted(natural: Sequence[int], right: Collection[int], room: int) -> list[dict[int, int]]:
+def kept(natural: Sequence[int], right: Collection[int], spare: Sequence[int], room: int) -> list[int]:
+    """Return the columns that fit if texts are wrapped, or else those that are not spare.
+
+    >>> kept([10, 20, 40, 8], {1, 3}, (3, 1), 60), kept([10, 20, 40, 8], {1, 3}, (3, 1), 50)
+    ([0, 1, 2], [0, 2])
+    """
+    least = [
+        width if number in right or number == 0 else min(width, _LEAST)
+        for number, width in enumerate(natural)
+    ]
+    shown = list(range(len(natural)))
+    for number in spare:
+        if sum(least[each] for each in shown) <= room:
+            break
+        shown.remove(number)
+    return shown
+
+
+def fitted(
+    natural: Sequence[int], right: Collection[int], room: int, least: int = _LEAST
+) -> list[dict[int, int]]:
     """Return which columns are side by side in the available width, with their widths.
 
     The widest texts are wrapped. Where that is not enough, the columns are split into parts, each of which
@@ -59,7 +96,7 @@ def fitted(natural: Sequence[int], right: Collection[int], room: int) -> list[di
     texts = [number for number in widths if number not in right]
     while sum(widths.values()) > room:
         widest = max(texts, key=lambda number: widths[number], default=None)
-        if widest is None or widths[widest] <= _LEAST:
+        if widest is None or widths[widest] <= least:
             return _split(natural, right, room)
         widths[widest] -= 1
     return [widths]
@@ -78,20 +115,36 @@ def _split(natural: Sequence[int], right: Collection[int], room: int) -> list[di
     return parts
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int]) -> FittedTable:
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int], spare: Sequence[int] = ()
+) -> FittedTable:
     """Return a table of texts from outside, with their control characters made visible."""
     shown = [[visible(cell) for cell in row] for row in rows]
-    return FittedTable([visible(name) for name in header], shown, right)
+    return FittedTable([visible(name) for name in header], shown, right, spare)
 
 
-def as_text(report: Report) -> RenderableType:
-    """Return the sheets of a report, one below the other."""
-    return Group(*(part for sheet in report.sheets() for part in _sheet(sheet)))
+@dataclass(frozen=True, slots=True)
+class ReportText:
+    """The sheets of a report, one below the other; the last line names the columns that are left out."""
+
+    sheets: Sequence[Sheet]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Draw them in the width that there is."""
+        left_out: dict[str, None] = {}
+        for sheet in self.sheets:
+            if sheet.title:
+                yield Text(visible(sheet.title), "bold")
+            if sheet.header or sheet.rows:
+                cells = table(sheet.header, sheet.rows, sheet.right, sheet.spare)
+                yield cells
+                left_out |= dict.fromkeys(cells.left_out(options.max_width))
+            yield from (Text(visible(note), "dim") for note in sheet.notes)
+        if left_out:
+            names = ", ".join(left_out)
+            yield Text(f"not shown in {options.max_width} columns: {names}; --output json has all", "dim")
 
 
-def _sheet(sheet: Sheet) -> Iterator[RenderableType]:
-    if sheet.title:
-        yield Text(visible(sheet.title), "bold")
-    if sheet.header or sheet.rows:
-        yield table(sheet.header, sheet.rows, sheet.right)
-    yield from (Text(visible(note), "dim") for note in sheet.notes)
+def as_text(report: Report) -> ReportText:
+    """Return a report as it is printed."""
+    return ReportText(report.sheets())

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from rookery.cli.console import say_error, talk
+from rookery.cli.console import say_error
 from rookery.cli.options import Conf, Master, options_of, split_names
+from rookery.cli.progress import progress_bar
 from rookery.cli.render import show
 from rookery.model import UsageError
 
@@ -75,7 +73,7 @@ def analyze(
         tables,
         master=master,
         conf=pairs(conf or []),
-        progress=_progress,
+        progress=progress_bar,
         tell=say_error,
         columns=split_names(columns),
         exclude=split_names(exclude),
@@ -96,7 +94,9 @@ def analyze(
 
 def stats(
     context: typer.Context,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table by its name.")],
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="A table by its name, or by its metadata file.")
+    ],
     partition: Annotated[
         str | None, typer.Option(help="Only files of this partition: field=value, several with commas.")
     ] = None,
@@ -120,26 +120,3 @@ def pairs(words: list[str]) -> dict[str, str]:
         if not key or not separator:
             raise UsageError(f"'{key}' is not key=value", hint="use --conf spark.some.key=value")
     return {key: value for key, _, value in split}
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on a terminal's standard error; nothing elsewhere."""
-    console = talk()
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[files]} files"),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(name, total=None, files=0)
-
-        def advance(files: int, size: int) -> None:
-            bar.update(task, completed=size, files=f"{files:,}")
-
-        yield advance

@@ -44,6 +44,8 @@ def change_by(fields: Sequence[Field], choice: Choice) -> DeclarationChange:
         columns_named(fields, choice.histogram), quantiles.SUPPORTED.__contains__, "a histogram"
     )
     top_k = _able(columns_named(fields, choice.top_k), SKETCHED.__contains__, "frequent values")
+    if choice.sample is not None and choice.sample < 0:
+        raise UsageError(f"a sample of {choice.sample} row groups cannot be read", hint="use 0 to read all")
     added = [Statistic(HISTOGRAM, (field.id,)) for field in histogram]
     added += [Statistic(TOP_K, (field.id,)) for field in top_k]
     added += [_column_set(fields, names)[0] for names in choice.column_sets]

@@ -13,13 +13,13 @@ from rookery.collect.plan import Task
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Progress = Callable[[int, int], None]
-"""Receives how many files and bytes are done so far."""
+Progress = Callable[[int, int, int, int], None]
+"""Receives how many files are read so far, and of how many; and the same of bytes."""
 
 _EVERY = 0.2
 
 
-def silent(files: int, size: int) -> None:
+def silent(files: int, all_files: int, size: int, all_bytes: int) -> None:
     """Report nothing."""
 
 
@@ -38,6 +38,7 @@ def watched(spark: SparkSession, tasks: Sequence[Task], progress: Progress) -> I
     files = sum(len(task.files) for task in tasks)
     size = sum(file.size for task in tasks for file in task.files)
     done = threading.Event()
+    progress(0, files, 0, size)
 
     def poll() -> None:
         tracker = context.statusTracker()
@@ -48,7 +49,7 @@ def watched(spark: SparkSession, tasks: Sequence[Task], progress: Progress) -> I
                 for stage in getattr(tracker.getJobInfo(job), "stageIds", ())
             ]
             share = min(sum(stage.numCompletedTasks for stage in stages if stage) / len(tasks), 1.0)
-            progress(int(files * share), int(size * share))
+            progress(int(files * share), files, int(size * share), size)
 
     watcher = threading.Thread(target=poll, daemon=True)
     watcher.start()
@@ -58,4 +59,4 @@ def watched(spark: SparkSession, tasks: Sequence[Task], progress: Progress) -> I
         done.set()
         watcher.join()
         context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-    progress(files, size)
+    progress(files, files, size, size)

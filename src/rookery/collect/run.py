@@ -17,7 +17,9 @@ from rookery.collect.plan import IndexColumn, Task
 from rookery.collect.progress import Progress, silent, watched
 from rookery.collect.pyworkers import forget_jars, on_spark
 from rookery.collect.task import Costs, Partial, run_task
+from rookery.model.announce import announce
 from rookery.sketch import InvertedTheta
+from rookery.sketch.kmv import are_compiled
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -49,6 +51,8 @@ def run(
 ) -> Iterator[Partial]:
     """Yield the results of tasks, merged to one partial per group; *folder* is where files may be put."""
     size = sum(file.size for task in tasks for file in task.files)
+    if tasks and not are_compiled():
+        announce("compiling kernels (first run)")
     if spark is None or len(tasks) == 1 or size <= LOCAL_BYTES:
         results = _run_here(tasks, io_properties, progress)
     else:
@@ -81,11 +85,14 @@ def _run_here(
     tasks: Sequence[Task], io_properties: Mapping[str, str], progress: Progress
 ) -> Iterator[Partial]:
     files = size = 0
+    all_files = sum(len(task.files) for task in tasks)
+    all_bytes = sum(file.size for task in tasks for file in task.files)
+    progress(0, all_files, 0, all_bytes)
     for task in tasks:
         yield run_task(task, io_properties)
         files += len(task.files)
         size += sum(file.size for file in task.files)
-        progress(files, size)
+        progress(files, all_files, size, all_bytes)
 
 
 def _run_on_spark(

@@ -12,7 +12,7 @@ from rookery.estimate.conditions import Condition, Part
 from rookery.estimate.deleted import DeletedRows, deleted_rows
 from rookery.estimate.known import KnownTable
 from rookery.estimate.proofs import Proved, index_counts, proved, with_cascade
-from rookery.model import Certainty, Estimate
+from rookery.model import Certainty, Estimate, counted
 from rookery.prune.cascade import Pruning
 
 
@@ -97,5 +97,5 @@ def _staleness(table: KnownTable) -> list[str]:
     if files.state is None:
         return ["the table was never analyzed: only its metadata is used"]
     if files.fresh:
-        return [f"{files.fresh:,} of {len(files):,} files are newer than the statistics"]
+        return [f"{files.fresh:,} of {counted(len(files), 'file')} are newer than the statistics"]
     return []

@@ -40,15 +40,20 @@ def _plain_errors(location: str, action: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise MissingFileError(f"{shown(location)}: no such file", hint="check the path") from error
     except ImportError as error:
-        raise StorageError(
-            f"{shown(location)}: {error}", hint="install the package that reads this kind of URL"
-        ) from error
+        raise StorageError(f"{shown(location)}: {error}", hint=_install_hint(location)) from error
     except Exception as error:
         reason = redact(" ".join(str(error).split()), location=location) or type(error).__name__
         raise StorageError(
             f"{shown(location)}: cannot be {action}: {reason}",
             hint=STORE_HINT,
         ) from error
+
+
+def _install_hint(location: str) -> str:
+    """What to install to read a kind of URL: an extra of Rookery if there is one."""
+    if scheme_of(location) in ("http", "https"):
+        return "pip install 'rookery[http]'"
+    return "install the package that reads this kind of URL"
 
 
 def _check_bucket(location: str) -> None:

@@ -51,6 +51,17 @@ STEPS: tuple[Step, ...] = (
     clean_up.STEP,
 )
 NAMES = tuple(step.name for step in STEPS)
+# The words of policies for what a step does.
+POLICY_WORDS: Mapping[str, str] = {
+    "snapshots": expire.STEP.name,
+    "orphans": orphans.STEP.name,
+    "compaction": compact.STEP.name,
+    "deletes": rewrite_deletes.STEP.name,
+    "manifests": rewrite_manifests.STEP.name,
+    "statistics": refresh.STEP.name,
+    "indexes": refresh.STEP.name,
+    "statistics files": clean_up.STEP.name,
+}
 ATTEMPTS = 5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.4, 10.0  # seconds between them
 
@@ -60,11 +71,19 @@ Record = Callable[[StepReport], None]
 
 
 def steps_named(only: Sequence[str]) -> tuple[Step, ...]:
-    """Return the steps of these names, in the order of the pipeline; all, where none is named."""
-    unknown = [name for name in only if name not in NAMES]
+    """Return the steps of these names, in the order of the pipeline; all, where none is named.
+
+    >>> [step.name for step in steps_named(["compaction", "clean-up"])]
+    ['rewrite data files', 'clean up']
+    """
+    names = {name: " ".join(name.lower().replace("-", " ").split()) for name in only}
+    names = {name: POLICY_WORDS.get(words, words) for name, words in names.items()}
+    unknown = [name for name, step in names.items() if step not in NAMES]
     if unknown:
-        raise UsageError(f"there is no step '{unknown[0]}'", hint=f"the steps are: {', '.join(NAMES)}")
-    return tuple(step for step in STEPS if not only or step.name in only)
+        words = ", ".join(word.replace(" ", "-") for word in POLICY_WORDS)
+        hint = f"the steps are: {', '.join(NAMES)}; or by policy: {words}"
+        raise UsageError(f"there is no step '{unknown[0]}'", hint=hint)
+    return tuple(step for step in STEPS if not only or step.name in names.values())
 
 
 def refuse(policy: Policy, *, forced: bool) -> None:

@@ -6,7 +6,9 @@ from rookery.model.errors import (
     IN_MEMORY,
     UNUSABLE_FILE,
     CatalogError,
+    EmptyCatalogError,
     FormatError,
+    GroupedUsageError,
     MachineError,
     MissingFileError,
     MissingTableError,
@@ -16,7 +18,7 @@ from rookery.model.errors import (
     UsageError,
 )
 from rookery.model.estimate import Certainty, Estimate, describe
-from rookery.model.names import TableName, quote_part, split_name
+from rookery.model.names import MetadataFile, TableName, is_metadata_file, quote_part, split_name
 from rookery.model.predicate import (
     ALWAYS,
     NEVER,
@@ -55,15 +57,18 @@ __all__ = [
     "Check",
     "CheckOutcome",
     "Compare",
+    "EmptyCatalogError",
     "Estimate",
     "Field",
     "FormatError",
+    "GroupedUsageError",
     "In",
     "IsNaN",
     "IsNull",
     "Leaf",
     "Like",
     "MachineError",
+    "MetadataFile",
     "MissingFileError",
     "MissingTableError",
     "Never",
@@ -87,6 +92,7 @@ __all__ = [
     "describe",
     "findings",
     "in_bytes",
+    "is_metadata_file",
     "leaves_of",
     "no_column",
     "opaque_parts",

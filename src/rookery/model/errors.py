@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -23,6 +24,19 @@ class UsageError(RookeryError, ValueError):
     """An invalid request: an unknown name, a wrong option, bad input."""
 
 
+class GroupedUsageError(UsageError):
+    """Several invalid parts of one input, each with its hint."""
+
+    def __init__(self, errors: Sequence[UsageError]) -> None:
+        super().__init__("; ".join(error.message for error in errors), hint=errors[0].hint)
+        self.errors = tuple(errors)
+
+    @classmethod
+    def of(cls, errors: Sequence[UsageError]) -> UsageError:
+        """Return the errors as one; a single one is returned as it is."""
+        return errors[0] if len(errors) == 1 else cls(errors)
+
+
 class MachineError(RookeryError):
     """The machine lacks something: Java, a package, a jar, write access."""
 
@@ -37,6 +51,10 @@ class StorageError(RookeryError, OSError):
 
 class MissingTableError(UsageError):
     """There is no table of that name."""
+
+
+class EmptyCatalogError(UsageError):
+    """The catalog has no tables at all."""
 
 
 class MissingFileError(StorageError, FileNotFoundError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -49,6 +50,30 @@ class TableName:
     def __str__(self) -> str:
         """Return the name as it is written in SQL."""
         return ".".join(map(quote_part, (self.catalog, *self.namespace, self.table)))
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFile(TableName):
+    """A table by the location of its metadata file alone, which no catalog is asked for."""
+
+    location: str
+
+    @classmethod
+    def at(cls, location: str) -> MetadataFile:
+        """Return the table of a metadata file."""
+        return cls("", (), location.rpartition("/")[2], location)
+
+    def __str__(self) -> str:
+        return self.location
+
+
+def is_metadata_file(text: str) -> bool:
+    """Whether a text is the location of a metadata file, and not the name of a table.
+
+    >>> is_metadata_file("/lake/db/t/metadata/v3.metadata.json"), is_metadata_file("db.t")
+    (True, False)
+    """
+    return text.endswith((".metadata.json", ".metadata.json.gz")) and ("/" in text or os.path.exists(text))
 
 
 def split_name(text: str) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ class Sheet:
     rows: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
     right: frozenset[int] = field(default_factory=frozenset)  # columns of numbers
+    # Columns that a narrow terminal leaves out, the least important first; the first column is then a name.
+    spare: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         """The sheet as plain text.
@@ -68,6 +70,10 @@ class Report:
 
         plain = _finite(msgspec.to_builtins(self, str_keys=True))
         return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+
+    def details(self) -> Sequence[str]:
+        """Return lines for those who look for the cause of something: shown with `--debug`."""
+        return ()
 
     def sheets(self) -> Sequence[Sheet]:
         """Return the report as tables."""

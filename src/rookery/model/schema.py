@@ -66,6 +66,7 @@ class Column:
     type: Type
     required: bool = False
     initial_default: Any = None  # the value in files that lack the column
+    doc: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

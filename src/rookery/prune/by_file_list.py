@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rookery.model.report import counted
 from rookery.model.text import proven_text
 from rookery.model.uuids import proven_uuids
 from rookery.prune.bounds import UNKNOWN, Bounds
@@ -36,7 +37,7 @@ def stage(pruning: Pruning) -> tuple[NDArray[np.bool_], str]:
         if of_spec:
             keep[of_spec] = test_partitions(pruning.predicate, columns, bounds, len(of_spec))
     fresh = len(lists) - pruning.files.live.known
-    note = f"{int(keep.sum()):,} of {len(lists):,} manifests may match; {fresh:,} had to be decoded"
+    note = f"{int(keep.sum()):,} of {counted(len(lists), 'manifest')} may match; {fresh:,} had to be decoded"
     return keep[pruning.files.lists], note
 
 

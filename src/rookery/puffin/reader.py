@@ -36,6 +36,9 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+# What other files of a table begin or end with, and what they are.
+_OTHERS = {b"PAR1": "a Parquet file", b"PARE": "an encrypted Parquet file", b"Obj\x01": "an Avro file"}
+_OTHERS_HINT = "name a Puffin file: `puffin` commands read those, `rookery read` the rows of a table"
 FIRST_READ = 64 << 10  # from the end of the file: holds the footer of most
 MAX_GAP = 64 << 10  # neighbours closer than this are read together
 MAX_SPAN = 16 << 20  # and no read is made longer than this by joining
@@ -79,19 +82,16 @@ class Reader:
     def _check_header(self, start: int, data: bytes) -> None:
         if start == 0 and not self._header_checked:
             if data[:HEADER_SIZE] != MAGIC:
-                raise PuffinError(self._place(0), f"the magic {MAGIC!r}", repr(data[:HEADER_SIZE]))
+                raise self._not_puffin(0, f"the magic {MAGIC!r}", data[:HEADER_SIZE], None)
             self._header_checked = True
 
     def _read_tail(self) -> Tail:
         tail = Tail.unpack(self._window)
         start = self.size - TAIL_SIZE
         if tail.magic != MAGIC:
-            raise PuffinError(
-                self._place(start + TAIL_MAGIC_OFFSET),
-                f"the magic {MAGIC!r} at the end",
-                repr(tail.magic),
-                hint="the file is truncated, or is not a Puffin file",
-            )
+            hint = "the file is truncated, or is not a Puffin file"
+            place = start + TAIL_MAGIC_OFFSET
+            raise self._not_puffin(place, f"the magic {MAGIC!r} at the end", tail.magic, hint)
         if tail.flags & ~KNOWN_FLAGS:
             raise UnsupportedPuffinError(
                 self._place(start + TAIL_FLAGS_OFFSET), "no flags but bit 0 of byte 0", f"{tail.flags:#010x}"
@@ -109,6 +109,12 @@ class Reader:
                 str(tail.payload_size),
             )
         return tail
+
+    def _not_puffin(self, offset: int, expected: str, magic: bytes, hint: str | None) -> PuffinError:
+        """Return the error of another magic, with the format that it is of if that is known."""
+        if (other := _OTHERS.get(magic)) is None:
+            return PuffinError(self._place(offset), expected, repr(magic), hint=hint)
+        return PuffinError(self._place(offset), expected, f"{magic!r}: this is {other}", hint=_OTHERS_HINT)
 
     def _read_metadata(self) -> FileMetadata:
         if self.footer_start < self._window_start:

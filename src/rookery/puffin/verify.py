@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from rookery.io import Source
-from rookery.model import Check, CheckOutcome, FormatError
+from rookery.model import Check, CheckOutcome, FormatError, counted
 from rookery.puffin import codecs
 from rookery.puffin.layout import HEADER_SIZE, FooterFlag
 from rookery.puffin.metadata import CREATED_BY_PROPERTY, BlobMetadata
@@ -43,7 +43,7 @@ def _check_file(reader: Reader) -> Iterator[Check]:
         FOOTER,
         "UTF-8 JSON with blobs and properties",
         CheckOutcome.OK,
-        f"{len(reader.metadata.blobs):,} blobs",
+        counted(len(reader.metadata.blobs), "blob"),
     )
     created_by = reader.metadata.properties.get(CREATED_BY_PROPERTY)
     yield Check(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import islice
 from typing import TypeVar
 
 import pyarrow as pa
@@ -23,6 +25,7 @@ from rookery.tables import Table
 from rookery.values.row_filter import not_exact
 
 _WORKERS = 8
+_AHEAD = 2 * _WORKERS  # files that are read before their rows are taken
 _SHOWN = 8  # columns that a hint lists
 _FEW = 2  # files that are read one after the other: threads would take longer to start
 T = TypeVar("T")
@@ -50,17 +53,39 @@ def read_table(
     nothing = no_rows(request.columns)
     pruning = prune(table, snapshot, file_set(table, store, snapshot), predicate)
     costs = ReadCosts()
-    if limit is not None and limit <= 0:
-        return Result(nothing, pruning, costs)
-    parts: list[pa.Table] = []
-    rows_found = 0
-    for part in _read_all(request, survivors(pruning, store.io_properties), costs, ordered=limit is not None):
-        parts.append(part)
-        rows_found += part.num_rows
-        if limit is not None and rows_found >= limit:
-            break
-    rows = pa.concat_tables([nothing, *parts])
-    return Result(rows if limit is None else rows.slice(0, limit), pruning, costs)
+    return Result(pa.concat_tables([nothing, *_parts(request, pruning, costs, limit)]), pruning, costs)
+
+
+def read_batches(
+    table: Table,
+    store: Store,
+    snapshot: Snapshot,
+    predicate: Predicate,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> pa.RecordBatchReader:
+    """Return the same rows batch by batch; files are read while the batches are taken."""
+    request = make_request(table, store, snapshot, predicate, columns)
+    schema = no_rows(request.columns).schema
+    pruning = prune(table, snapshot, file_set(table, store, snapshot), predicate)
+    parts = _parts(request, pruning, ReadCosts(), limit)
+    return pa.RecordBatchReader.from_batches(schema, (batch for part in parts for batch in part.to_batches()))
+
+
+def _parts(request: Request, pruning: Pruning, costs: ReadCosts, limit: int | None) -> Iterator[pa.Table]:
+    """Yield the matching rows file by file, at most *limit*."""
+    left = limit
+    if left is not None and left <= 0:
+        return
+    files = survivors(pruning, request.io_properties)
+    for part in _read_all(request, files, costs, ordered=limit is not None):
+        if left is None:
+            yield part
+            continue
+        yield part.slice(0, left)
+        left -= part.num_rows
+        if left <= 0:
+            return
 
 
 def count_rows(
@@ -160,7 +185,12 @@ def _each(files: Sequence[FileRead], work: Callable[[FileRead], T]) -> Iterator[
         yield from map(work, files)
         return
     pool = ThreadPoolExecutor(min(_WORKERS, len(files)))
+    rest = iter(files)
+    waiting = deque(pool.submit(work, file) for file in islice(rest, _AHEAD))
     try:
-        yield from pool.map(work, files)
+        while waiting:
+            done = waiting.popleft().result()
+            waiting.extend(pool.submit(work, file) for file in islice(rest, 1))
+            yield done
     finally:  # all are done, or no longer needed
         pool.shutdown(wait=False, cancel_futures=True)

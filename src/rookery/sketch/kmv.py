@@ -7,6 +7,7 @@ block at a time, in loops without branches, and only hashes below θ are put int
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -294,3 +295,9 @@ def _check_range(data: NDArray[np.uint8], start: int, length: int) -> None:
     """The kernels do not look where they step."""
     if start < 0 or length < 0 or start + length > len(data):
         raise ValueError(f"{length} bytes from {start} are not within {len(data)}")
+
+
+def are_compiled() -> bool:
+    """Whether an earlier process has compiled kernels of this module into numba's cache."""
+    folder = getattr(getattr(_shrink, "_cache", None), "cache_path", None)
+    return folder is not None and any(Path(folder).glob("kmv.*.nbi"))

@@ -18,6 +18,7 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from rookery.model import MachineError
+from rookery.model.announce import announce
 from rookery.model.interrupts import check_interrupted
 from rookery.spark.attach.session import attach_unless_detached
 from rookery.spark.catalogs import SparkCatalog, hidden_stores, spark_catalog
@@ -86,6 +87,7 @@ def _start(
     memory: str | None,
     conf: Mapping[str, str],
 ) -> SparkSession:
+    announce("starting Spark")
     given = _given()
     open_catalog(config)  # creates the tables of a new SQL catalog, which Python and Java both expect
     chosen = settings(config.name, known, given, master=master, memory=memory, conf=conf)

@@ -9,6 +9,7 @@ from rookery.model import TableName
 from rookery.tables.config import CatalogConfig, resolve_table
 from rookery.tables.iceberg.catalogs import IcebergCatalog
 from rookery.tables.iceberg.static import open_metadata
+from rookery.tables.load import TableLoad
 from rookery.tables.table import Table
 
 __all__ = ["Catalog", "open_catalog", "open_metadata", "open_table"]
@@ -22,6 +23,9 @@ class Catalog(Protocol):
 
     def tables(self) -> Iterator[TableName]:
         """Yield the names of all tables."""
+
+    def start_load(self, name: TableName, *, append: bool) -> TableLoad:
+        """Start adding rows to a table; without *append*, start making it, which must not exist."""
 
     def count_namespaces(self) -> int:
         """Return how many namespaces there are at the top; raise `CatalogError` if it does not answer."""

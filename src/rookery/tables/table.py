@@ -51,6 +51,16 @@ class SnapshotChanges:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotTotals:
+    """What a snapshot consists of, as its writer states; None where it does not."""
+
+    rows: int | None  # in all data files, deleted ones too
+    files: int | None  # of data
+    bytes: int | None  # of data files and delete files
+    delete_files: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class StatisticsFile:
     """A Puffin file that is registered as the statistics of a snapshot."""
 
@@ -150,6 +160,9 @@ class Table(Protocol):
     def changes_of(self, snapshot: Snapshot) -> SnapshotChanges:
         """Return what a snapshot has changed, from metadata that is loaded."""
 
+    def totals_of(self, snapshot: Snapshot) -> SnapshotTotals:
+        """Return what a snapshot consists of, from metadata that is loaded."""
+
     @property
     def branches(self) -> Mapping[str, int]:
         """The names of snapshots that move on with commits, with their ids."""
@@ -189,6 +202,10 @@ class Table(Protocol):
     @property
     def specs(self) -> Mapping[int, Sequence[PartitionField]]:
         """All ways in which it is, or was, partitioned, by id."""
+
+    @property
+    def current_spec_id(self) -> int:
+        """The id of the way in which new files are partitioned."""
 
     @property
     def sort_order(self) -> Sequence[SortField]:

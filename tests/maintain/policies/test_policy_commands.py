@@ -14,6 +14,7 @@ import rookery
 from rookery.api.policies import check_policies, show_policy
 from rookery.cli.app import run
 from rookery.maintain.policies.settings import SETTINGS
+from rookery.model import GroupedUsageError
 from tests.isolation import isolate
 
 FILE = """\
@@ -108,3 +109,72 @@ def test_check_without_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     report = check_policies()
     assert (report.file, report.rules) == (None, 0)
     assert report.sheets()[0].title.startswith("there is no policy file")
+
+
+def test_check_reports_all_errors(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.yaml").write_text(
+        "default: {}\n"
+        "defaults:\n"
+        "  verify: row\n"
+        "  snapshots: {keep-for: soon, keep-lst: 3}\n"
+        "rules:\n"
+        "  - snapshots: {keep-last: -x}\n"
+        "  - namespace: sales\n"
+        "    indexes: [btree(id)]\n"
+        "  - table: sales.orders\n"
+        "    compaction: {target-size: 1MB, small-size: 2MB}\n"
+        "  - table: sales.orders\n"
+        "    verify: rows\n"
+    )
+    assert run(["policy", "check", "bad.yaml"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    lines = printed.err.splitlines()
+    assert [line.split(": ")[1] for line in lines if line.startswith("error: ")] == [
+        f"bad.yaml:{line}" for line in (1, 3, 4, 4, 6, 6, 8, 10)
+    ]
+    assert sum(line.startswith("hint: ") for line in lines) == 8
+    with pytest.raises(GroupedUsageError) as caught:
+        check_policies("bad.yaml")
+    assert len(caught.value.errors) == 8
+    assert run(["maintain", table, "--dry-run", "--policy", "bad.yaml"]) == 2
+
+
+def test_rules_that_match_nothing_are_warnings(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = pa.schema([("id", pa.int64()), ("price", pa.float64())])
+    rookery.connect().catalog.create_table("sales.items", schema)
+    Path("odd.yaml").write_text(
+        "defaults:\n"
+        "  statistics: {columns: [id, price]}\n"
+        "rules:\n"
+        "  - namespace: sale\n"
+        "    verify: rows\n"
+        "  - tables: 'sales.*'\n"
+        "    indexes: [bloom(id), bitmap(status)]\n"
+        "  - catalog: other\n"
+        "    verify: rows\n"
+    )
+    assert run(["policy", "check", "odd.yaml"]) == 0
+    assert capsys.readouterr() == (
+        "odd.yaml is valid: 3 rules, 4 settings\n"
+        "warning: odd.yaml:2: statistics.columns: there is no column 'price' in lake.sales.orders\n"
+        'warning: odd.yaml:4: namespace "sale" matches no table of lake\n'
+        "warning: odd.yaml:7: indexes: there is no column 'status' in lake.sales.items and in 1 other table\n"
+        'warning: odd.yaml:8: catalog "other" matches no table of lake\n',
+        "",
+    )
+    assert run(["policy", "check", "odd.yaml", "--output", "json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    assert [warning["line"] for warning in warnings] == [2, 4, 7, 8]
+
+
+def test_check_where_there_is_no_catalog_to_compare_with(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(["policy", "check", "--uri", "http://127.0.0.1:1"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "rookery.yaml is valid: 2 rules, 3 settings"
+    assert printed[1].startswith("not compared with tables: ")
+    monkeypatch.setenv("PYICEBERG_CATALOG__OTHER__URI", "http://127.0.0.1:1")
+    Path("other.yaml").write_text("rules:\n  - catalog: other\n    verify: rows\n")
+    assert check_policies("other.yaml").warnings == ()

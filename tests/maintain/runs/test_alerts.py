@@ -73,6 +73,7 @@ def test_taken_at_once(receiver: Receiver, waits: list[float]) -> None:
     (taken,) = receiver.taken
     assert taken["path"] == "/hooks/s3cret-path?token=s3cret"
     assert taken["body"] == {
+        "text": "lake.db.orders failed: disk full at s3://host/x; health 0.6 is below 0.8",
         "table": "lake.db.orders",
         "outcome": "failed",
         "breaches": ["health 0.6 is below 0.8"],

@@ -86,7 +86,7 @@ def test_a_dry_run_changes_nothing(lake: Lake, namespace: str, rookery: Rookery)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     code, out, err = rookery("maintain", f"{namespace}.busy", "--dry-run")
     assert code == 0
-    assert "6 files too small or too large" in out
+    assert "6 small files" in out
     assert "1 file unreferenced" in out
     assert f"lake.{namespace}.busy" in err
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
@@ -129,6 +129,50 @@ def test_tables_are_maintained_and_recorded(
     assert (code, "not needed" in out) == (0, True)
 
 
+def test_several_tables_are_summed_up(rookery: Rookery, namespace: str) -> None:
+    code, out, _ = rookery("maintain", f"{namespace}.*", "--dry-run")
+    lines = out.splitlines()
+    assert (code, lines[0]) == (0, "2 tables: 1 not needed, 1 planned")
+    assert "not needed" not in "\n".join(lines[2:])
+    assert f"lake.{namespace}.idle" not in out
+    assert "6 small files" in out
+    assert "--verbose" in lines[1]
+    _, out, _ = rookery("maintain", f"{namespace}.*", "--dry-run", "-v")
+    assert f"lake.{namespace}.idle: not needed" in out
+    assert "the table has no files" in out
+    assert "--verbose" not in out
+    _, out, _ = rookery("maintain", f"{namespace}.busy", "--dry-run")
+    assert out.startswith(f"lake.{namespace}.busy: planned")
+    assert "not needed" in out  # of one table, all is shown
+
+
+@pytest.mark.parametrize(
+    ("only", "step"),
+    [
+        ("compaction", "rewrite data files"),
+        ("Rewrite-Data-Files", "rewrite data files"),
+        ("rewrite data files", "rewrite data files"),
+        ("statistics-files", "clean up"),
+        ("orphans", "remove orphan files"),
+        ("indexes", "refresh statistics"),
+    ],
+)
+def test_steps_by_the_words_of_policies(rookery: Rookery, namespace: str, only: str, step: str) -> None:
+    words = ("maintain", f"{namespace}.busy", "--dry-run", "--only", only, "--output", "json")
+    (table,) = json.loads(rookery(*words)[1])["tables"]
+    assert [each["step"] for each in table["steps"]] == [step]
+
+
+def test_reasons_have_the_numbers_of_status(lake: Lake, namespace: str, rookery: Rookery) -> None:
+    few = lake.catalog.create_table(f"{namespace}.few", ROWS.schema)
+    for _ in range(2):
+        few.append(ROWS)
+    _, out, _ = rookery("maintain", f"{namespace}.few", "--dry-run", "--only", "compaction")
+    assert "2 small files, 5 needed" in out
+    (table,) = json.loads(rookery("status", f"{namespace}.few", "--output", "json")[1])["tables"]
+    assert table["layout"]["small_files"] == 2
+
+
 def test_one_step_alone(lake: Lake, namespace: str) -> None:
     report = maintain(lake, [f"{namespace}.busy"], only=["clean up", "expire snapshots"], dry_run=True)
     assert [step.step for step in report.tables[0].steps] == ["expire snapshots", "clean up"]
@@ -164,7 +208,8 @@ def test_no_retention_is_refused_before_anything_is_done(
     assert code == 2
     assert "snapshots.keep-for is 0" in err
     assert "--yes" in err
-    code, out, _ = rookery("maintain", f"{namespace}.*", "--policy", policy, "--dry-run", "--yes")
+    words = ("maintain", f"{namespace}.*", "--policy", policy, "--dry-run", "--yes", "--verbose")
+    code, out, _ = rookery(*words)
     assert code == 0
     assert "no snapshot of 6 is past the retention" in out  # the last ten stay
 
@@ -175,8 +220,9 @@ def test_a_table_that_cannot_be_loaded_fails_alone(lake: Lake, namespace: str, r
     code, out, _ = rookery("maintain", f"{namespace}.*", "--dry-run")
     assert code == 1
     assert f"lake.{namespace}.broken: failed" in out
-    assert f"lake.{namespace}.idle: not needed" in out
-    assert "6 files too small or too large" in out
+    assert out.startswith("3 tables: 1 not needed, ")
+    assert f"lake.{namespace}.idle" not in out
+    assert "6 small files" in out
     assert "another table of the catalog cannot be read" in out  # it may keep files in the folder of this one
     code, out, _ = rookery("maintain", f"{namespace}.*", "--dry-run", "--yes")
     assert f"lake.{namespace}.busy: planned" in out
@@ -190,7 +236,15 @@ def test_a_table_that_another_run_has_is_said(
     url = f"sqlite:///{tmp_path / 'runs.db'}"
     history = History(url)
     key = str(lake.load(f"{namespace}.idle").metadata.table_uuid)
+    broken = lake.catalog.create_table(f"{namespace}.broken", ROWS.schema)
+    Path(broken.metadata_location.removeprefix("file://")).write_text("{")
     with leases_of(lake, history).hold(key):
         code, out, _ = rookery("maintain", f"{namespace}.idle", "--history", url)
-    assert code == 1
-    assert "is being maintained" in out
+        assert code == 0
+        assert out.startswith(f"lake.{namespace}.idle: taken")
+        assert "is being maintained" in out
+        words = ("maintain", f"{namespace}.*", "--only", "snapshots", "--history", url)
+        code, out, _ = rookery(*words)
+    assert code == 1  # for the table that is broken
+    assert out.startswith("3 tables: 1 not needed, 1 failed, 1 taken")
+    assert History(url).runs("*.idle") == []

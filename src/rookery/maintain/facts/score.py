@@ -47,7 +47,7 @@ def score(
             "snapshots",
             1 - expirable / layout.snapshots if layout.snapshots else 1.0,
             0.05,
-            f"{expirable} of {layout.snapshots} snapshots past their retention",
+            f"{expirable:,} of {counted(layout.snapshots, 'snapshot')} past their retention",
         ),
         _order(layout, policy),
     )
@@ -59,7 +59,7 @@ def _statistics(staleness: Staleness) -> ScorePart:
     if staleness.freshness is Freshness.NEVER:
         return ScorePart("statistics", staleness.health, 0.35, "never collected")
     value = (staleness.health + staleness.covered) / 2
-    changed = f"{staleness.changed_rows:,} rows changed since"
+    changed = f"{counted(staleness.changed_rows, 'row')} changed since"
     return ScorePart("statistics", value, 0.35, f"{changed}, {percent(staleness.covered)} of rows described")
 
 
@@ -82,7 +82,8 @@ def _files(layout: Layout) -> ScorePart:
         "files",
         value,
         0.25,
-        f"{layout.crowded_files:,} of {layout.files:,} files small, in partitions with many small files",
+        f"{layout.crowded_files:,} of {counted(layout.files, 'file')} small, "
+        "in partitions with many small files",
     )
 
 

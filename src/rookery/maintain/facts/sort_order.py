@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rookery.maintain.survey import Survey, partition_numbers
 from rookery.model import Field
 from rookery.model.type_names import base_type
+from rookery.tables import Table
 from rookery.tables.partitioning import SortField
 from rookery.values.canonical import SUPPORTED
 
@@ -37,7 +38,7 @@ def sort_status(survey: Survey) -> SortStatus | None:
     if not order:
         return None
     leading = order[0]
-    description = order_text(survey, order)
+    description = order_text(survey.table, order)
     fields = [field for field in survey.table.fields() if field.id == leading.source_id]
     if not fields or not leading.transform.kind.keeps_order or base_type(fields[0].type) not in SUPPORTED:
         return SortStatus(description, None, None, None, 0)
@@ -81,9 +82,9 @@ def partition_codes(survey: Survey) -> NDArray[np.int64]:
     return codes.reshape(-1).astype(np.int64)
 
 
-def order_text(survey: Survey, order: Sequence[SortField]) -> str:
+def order_text(table: Table, order: Sequence[SortField]) -> str:
     """Write an order as SQL does."""
-    names = {field.id: field.name for field in survey.table.fields()}
+    names = {field.id: field.name for field in table.fields()}
     return ", ".join(_sorted_by(field, names.get(field.source_id)) for field in order)
 
 

@@ -1,12 +1,13 @@
-"""Reading `rookery.yaml`: every error is one line that names the file, the line, and what to do."""
+"""Reading `rookery.yaml`: all of its errors, each in one line with the file, the line, and what to do."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import yaml
 
@@ -28,11 +29,14 @@ from rookery.maintain.policies.settings import (
     hint_for,
     shown,
 )
-from rookery.model import UsageError, split_name
+from rookery.model import GroupedUsageError, UsageError, split_name
+
+T = TypeVar("T")
 
 DEFAULT_FILE = "rookery.yaml"
 VARIABLE = "ROOKERY_POLICY"
 MOST_BYTES = 1 << 20
+_MOST_ERRORS = 50  # that are reported
 _TAG = "tag:yaml.org,2002:"
 _SCALARS = frozenset(_TAG + name for name in ("str", "int", "float", "bool", "timestamp", "value", "merge"))
 _NULL = _TAG + "null"
@@ -63,7 +67,11 @@ def load_policies(path: str | os.PathLike[str]) -> PolicySet:
         _fail(file, line, "YAML allows no control characters", "remove it")
     except RecursionError:
         _fail(file, 1, "this is nested too deeply", "rules are nested three deep at most")
-    return _Reader(file).policies(root)
+    reader = _Reader(file)
+    policies = reader.policies(root)
+    if reader.errors:
+        raise GroupedUsageError.of(reader.errors)
+    return policies
 
 
 def _text(file: str) -> str:
@@ -83,8 +91,12 @@ def _text(file: str) -> str:
         _fail(file, line, "this is not UTF-8", "save the file as UTF-8")
 
 
+def _error(file: str, line: int, what: str, hint: str | None) -> UsageError:
+    return UsageError(f"{file}:{line}: {shown(what, 300)}", hint=hint)
+
+
 def _fail(file: str, line: int, what: str, hint: str | None) -> NoReturn:
-    raise UsageError(f"{file}:{line}: {shown(what, 300)}", hint=hint) from None
+    raise _error(file, line, what, hint) from None
 
 
 def _line(node: yaml.Node) -> int:
@@ -95,10 +107,22 @@ def _line(node: yaml.Node) -> int:
 class _Reader:
     """Reads the nodes of one file.
 
-    Aliases share nodes, and nesting is of a fixed depth, so that aliases cannot expand without limit.
+    Aliases share nodes, and nesting is of a fixed depth, so that aliases cannot expand without limit. What
+    has an error is left out, and the rest is read for further errors.
     """
 
     file: str
+    errors: list[UsageError] = field(default_factory=list)
+
+    def tried(self, work: Callable[[], T]) -> T | None:
+        """Return the result of reading a part; if that fails, keep the error and return None."""
+        try:
+            return work()
+        except UsageError as error:
+            is_new = str(error) not in map(str, self.errors)  # else of a node that several aliases share
+            if is_new and len(self.errors) < _MOST_ERRORS:
+                self.errors.append(error)
+            return None
 
     def fail(self, node: yaml.Node, what: str, hint: str | None) -> NoReturn:
         _fail(self.file, _line(node), what, hint)
@@ -106,30 +130,38 @@ class _Reader:
     def policies(self, root: yaml.Node | None) -> PolicySet:
         """Return the rules of the whole file."""
         rules: list[PolicyRule] = []
-        entries = self.entries(root, "the file") if root is not None else {}
-        for name, (key, node) in entries.items():
-            if name not in _TOP:
-                self.fail(key, f"there is no key '{shown(name)}' at the top", _top_hint(name))
-            if name == "defaults":
-                rules.append(
-                    PolicyRule(None, _line(key), self.settings(self.entries(node, name), "defaults"))
-                )
-            else:
-                rules += [self.rule(each) for each in self.items(node, name)]
-        _check_selectors(self.file, rules)
-        _check_complete(self.file, rules)
+        entries = self.tried(lambda: self.entries(root, "the file")) if root is not None else {}
+        for name, (key, node) in (entries or {}).items():
+            rules += self.tried(partial(self.part, name, key, node)) or []
+        self.errors.extend(_repeated(self.file, rules))
+        if not self.errors:  # what is missing may be among what could not be read
+            self.errors.extend(_incomplete(self.file, rules))
         return PolicySet(tuple(rules), self.file)
 
-    def rule(self, node: yaml.Node) -> PolicyRule:
+    def part(self, name: str, key: yaml.Node, node: yaml.Node) -> list[PolicyRule]:
+        """Return the rules under a key at the top."""
+        if name not in _TOP:
+            self.fail(key, f"there is no key '{shown(name)}' at the top", _top_hint(name))
+        if name == "defaults":
+            return [PolicyRule(None, _line(key), self.settings(self.entries(node, name), "defaults"))]
+        rules = [self.tried(partial(self.rule, each)) for each in self.items(node, name)]
+        return [rule for rule in rules if rule is not None]
+
+    def rule(self, node: yaml.Node) -> PolicyRule | None:
         """Return one rule, with its one selector."""
         entries = self.entries(node, "a rule")
-        selecting = [name for name in entries if name in _KINDS]
-        if len(selecting) != 1:
-            what = f"a rule selects by {' and '.join(selecting)}" if selecting else "a rule selects no table"
+        chosen = {name: entries.pop(name)[1] for name in list(entries) if name in _KINDS}
+        selector = self.tried(lambda: self.selected(node, chosen))
+        settings = self.settings(entries, str(selector))
+        return None if selector is None else PolicyRule(selector, _line(node), settings)
+
+    def selected(self, node: yaml.Node, chosen: Mapping[str, yaml.Node]) -> Selector:
+        """Return the one selector of a rule."""
+        if len(chosen) != 1:
+            what = f"a rule selects by {' and '.join(chosen)}" if chosen else "a rule selects no table"
             self.fail(node, what, f"give it one of {', '.join(_KINDS)}; or use `defaults` for all tables")
-        _, chosen = entries.pop(selecting[0])
-        selector = self.selector(SelectorKind(selecting[0]), chosen)
-        return PolicyRule(selector, _line(node), self.settings(entries, str(selector)))
+        (kind,) = chosen
+        return self.selector(SelectorKind(kind), chosen[kind])
 
     def selector(self, kind: SelectorKind, node: yaml.Node) -> Selector:
         """Return the selector of a rule."""
@@ -152,18 +184,25 @@ class _Reader:
         """Return the settings of a rule, section by section."""
         settings: dict[str, Given] = {}
         for name, (key, node) in entries.items():
-            if name in ALONE:
-                settings[name] = self.given(name, key, node, what)
-            elif name in SECTIONS:
-                known = [each.rpartition(".")[2] for each in BY_KEY if each.startswith(f"{name}.")]
-                for last, (key_, node_) in self.entries(node, name).items():
-                    if last not in known:
-                        what_ = f"there is no setting '{shown(last)}' in {name}"
-                        self.fail(key_, what_, hint_for(last, known))
-                    settings[f"{name}.{last}"] = self.given(f"{name}.{last}", key_, node_, what)
+            settings |= self.tried(partial(self.setting, name, key, node, what)) or {}
+        self.tried(lambda: self.check(settings))
+        return settings
+
+    def setting(self, name: str, key: yaml.Node, node: yaml.Node, what: str) -> Mapping[str, Given]:
+        """Return one setting, or those of a section."""
+        if name in ALONE:
+            return {name: self.given(name, key, node, what)}
+        if name not in SECTIONS:
+            self.fail(key, f"there is no setting '{shown(name)}'", hint_for(name, (*SECTIONS, *ALONE)))
+        known = [each.rpartition(".")[2] for each in BY_KEY if each.startswith(f"{name}.")]
+        settings: dict[str, Given] = {}
+        for last, (key_, node_) in self.entries(node, name).items():
+            if last in known:
+                given = self.tried(partial(self.given, f"{name}.{last}", key_, node_, what))
+                settings |= {} if given is None else {f"{name}.{last}": given}
             else:
-                self.fail(key, f"there is no setting '{shown(name)}'", hint_for(name, (*SECTIONS, *ALONE)))
-        self.check(settings)
+                what_ = f"there is no setting '{shown(last)}' in {name}"
+                self.tried(partial(self.fail, key_, what_, hint_for(last, known)))
         return settings
 
     def given(self, name: str, key: yaml.Node, node: yaml.Node, what: str) -> Given:
@@ -258,8 +297,8 @@ def _top_hint(name: str) -> str:
     return hint_for(name, _TOP)
 
 
-def _check_selectors(file: str, rules: Sequence[PolicyRule]) -> None:
-    """Refuse two rules with one selector that make the same setting."""
+def _repeated(file: str, rules: Sequence[PolicyRule]) -> Iterator[UsageError]:
+    """Yield errors of two rules with one selector that make the same setting."""
     seen: dict[tuple[Selector, str], int] = {}
     for rule in rules:
         if rule.selector is None:
@@ -267,12 +306,14 @@ def _check_selectors(file: str, rules: Sequence[PolicyRule]) -> None:
         for key, given in rule.settings.items():
             line = given.source.line or 1
             if (first := seen.get((rule.selector, key))) is not None:
-                _fail(file, line, f"{key} of {rule.selector} is set on line {first} already", "keep one")
+                yield _error(
+                    file, line, f"{key} of {rule.selector} is set on line {first} already", "keep one"
+                )
             seen[rule.selector, key] = line
 
 
-def _check_complete(file: str, rules: Sequence[PolicyRule]) -> None:
-    """Refuse a setting that needs another one which the file does not make."""
+def _incomplete(file: str, rules: Sequence[PolicyRule]) -> Iterator[UsageError]:
+    """Yield errors of settings that need another one which the file does not make."""
     made = {key for rule in rules for key, given in rule.settings.items() if given.value != ()}
     for key, given in _settings(rules):
         line = given.source.line or 1
@@ -281,9 +322,11 @@ def _check_complete(file: str, rules: Sequence[PolicyRule]) -> None:
             and given.value == (FROM_QUERIES,)
             and "statistics.queries" not in made
         ):
-            _fail(file, line, f"{key} from-queries needs files of SQL", "name some: queries: [sql/*.sql]")
+            yield _error(
+                file, line, f"{key} from-queries needs files of SQL", "name some: queries: [sql/*.sql]"
+            )
         if given.value is Strategy.Z_ORDER and "compaction.columns" not in made:
-            _fail(file, line, f"{key} z-order needs columns", "name them: columns: [a, b]")
+            yield _error(file, line, f"{key} z-order needs columns", "name them: columns: [a, b]")
 
 
 def _settings(rules: Sequence[PolicyRule]) -> Iterator[tuple[str, Given]]:

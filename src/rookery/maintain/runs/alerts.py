@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,10 +38,19 @@ class Alert:
     breaches: tuple[str, ...] = ()
     error: str | None = None
 
+    @property
+    def text(self) -> str:
+        """The alert in one line."""
+        reasons = [*([self.error] if self.error else []), *self.breaches]
+        return f"{self.table} {self.outcome}" + (f": {'; '.join(reasons)}" if reasons else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address that receives alerts as JSON. It is a secret: only its host is shown."""
+    """An address that receives alerts as JSON. It is a secret: only its host is shown.
+
+    The key `text` of the JSON is the message that Slack, Mattermost and Teams show.
+    """
 
     url: str = field(repr=False)
     wait: Callable[[float], object] = time.sleep
@@ -64,7 +73,8 @@ class Webhook:
 
     def send(self, alert: Alert) -> bool:
         """Send an alert, with retries; return whether it was accepted."""
-        body = msgspec.json.encode(_clean(alert))
+        alert = _clean(alert)
+        body = msgspec.json.encode({"text": alert.text} | asdict(alert))
         trouble: str | None = None
         for _ in attempts(self.attempts, _FIRST_WAIT, _LONGEST_WAIT, jitter=False, wait=self.wait):
             trouble, again = self._post(body)

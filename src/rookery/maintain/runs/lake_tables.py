@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from rookery.collect.progress import Progress, silent
 from rookery.maintain.pipeline import maintain_table
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy import Policy
@@ -57,6 +58,7 @@ class RunOptions:
     only: tuple[str, ...] = ()  # steps; none: all
     forced: bool = False  # `--yes`: do what is refused without it
     trash: str | None = None  # where orphan files are moved to, overriding policies
+    progress: Progress = silent  # of files that are read for statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +100,12 @@ class LakeTables:
         self, name: TableName, policy: Policy, load: Callable[[], tuple[Table, Store]]
     ) -> MaintainedTable:
         return MaintainedTable(
-            name, load, self.spark, policy, self.clock, self.options.forced, self.neighbours()
+            name=name,
+            load=load,
+            spark=self.spark,
+            policy=policy,
+            now=self.clock,
+            forced=self.options.forced,
+            neighbours=self.neighbours(),
+            progress=self.options.progress,
         )

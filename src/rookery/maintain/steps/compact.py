@@ -36,8 +36,13 @@ class FilesToCompact:
     """Which files would be rewritten, and why."""
 
     files: NDArray[np.int64]
-    too_many_deletes: int
+    forced: NDArray[np.bool_]  # which of them have too many deleted rows
     everything: bool
+
+    @property
+    def too_many_deletes(self) -> int:
+        """How many have too many deleted rows."""
+        return int(self.forced.sum())
 
 
 def sizes_of(survey: Survey, policy: Policy) -> PackingSizes:
@@ -56,7 +61,7 @@ def choose(survey: Survey, policy: Policy, *, everything: bool = False) -> Files
     forced = deleted_share(survey) >= policy.compaction.delete_ratio
     groups = rewrite_groups(survey.files, iceberg(survey.table).current_spec_id)
     taken = chosen(survey.numbers("size"), groups, sizes_of(survey, policy), forced, all_files=everything)
-    return FilesToCompact(taken, int(forced[taken].sum()), everything)
+    return FilesToCompact(taken, forced[taken], everything)
 
 
 def plan(view: PlanInput) -> Plan | Idle:
@@ -73,7 +78,7 @@ def plan(view: PlanInput) -> Plan | Idle:
     everything = depth is not None and depth > wanted.most_overlap * _groups_of_largest(survey)
     choice = choose(survey, view.policy, everything=everything)
     if not len(choice.files):
-        return Idle("files are of the right size, and few of their rows are deleted")
+        return Idle(_why_idle(survey, view.policy))
     sizes = survey.numbers("size")[choice.files]
     most, left = _within(sizes, view.policy.limits.bytes)
     if not most:
@@ -88,7 +93,7 @@ def plan(view: PlanInput) -> Plan | Idle:
     options |= {"rewrite-all": "true"} if everything else {}
     options |= {_MOST_FILES: str(most)} if left else {}
     return Plan(
-        _why(choice, depth, left),
+        _why(choice, survey, view.policy, depth, left),
         most,
         size,
         {"options": options, "order": order, "strategy": _STRATEGIES[wanted.strategy], "limited": left > 0},
@@ -98,17 +103,34 @@ def plan(view: PlanInput) -> Plan | Idle:
 _STRATEGIES = {Strategy.BIN_PACK: "binpack", Strategy.SORT: "sort", Strategy.Z_ORDER: "sort"}
 
 
-def _why(choice: FilesToCompact, depth: float | None, left: int) -> str:
-    count = len(choice.files)
+def _why(choice: FilesToCompact, survey: Survey, policy: Policy, depth: float | None, left: int) -> str:
     if choice.everything:
         why = f"{depth:.1f} files overlap in the sort order"
     else:
-        misfits = count - choice.too_many_deletes
-        parts = [f"{counted(misfits, 'file')} too small or too large"] if misfits else []
+        right, sizes = sizes_of(survey, policy), survey.numbers("size")[choice.files]
+        sizes = sizes[~choice.forced]
+        small, large = int((sizes < right.small).sum()), int((sizes > right.large).sum())
+        parts = [counted(small, "small file")] if small else []
+        parts += [counted(large, "large file")] if large else []
         if choice.too_many_deletes:
             parts.append(f"{counted(choice.too_many_deletes, 'file')} with too many deleted rows")
         why = "; ".join(parts)
     return why + (f"; the limit leaves {left:,} for the next run" if left else "")
+
+
+def _why_idle(survey: Survey, policy: Policy) -> str:
+    """Why no file is rewritten, by the numbers that `status` shows."""
+    right, deleted = sizes_of(survey, policy), float(deleted_share(survey).max())
+    small = int((survey.numbers("size") < right.small).sum())
+    groups = rewrite_groups(survey.files, iceberg(survey.table).current_spec_id)
+    each = " in a partition" if len(np.unique(groups)) > 1 else ""
+    reasons = [
+        f"{counted(small, 'small file')}, {right.min_files:,} needed{each}" if small else "no small file"
+    ]
+    if deleted:
+        most = policy.compaction.delete_ratio
+        reasons.append(f"at most {deleted:.1%} of a file's rows deleted, {most:.0%} needed")
+    return "; ".join(reasons)
 
 
 def _groups_of_largest(survey: Survey) -> int:

@@ -56,7 +56,8 @@ def plan(view: PlanInput) -> Plan | Idle:
     why = [f"{counted(len(keys), 'delete')} of no data file that is there"] if keys else []
     why += [f"{counted(len(small), 'small position delete file')}"] if len(small) else []
     if not why:
-        return Idle("deletes are few, and all of them apply")
+        files = counted(survey.deletes.num_rows, "delete file")
+        return Idle(f"few deletes: {files}, {wanted.min_files:,} small ones needed in a partition")
     size = int(small.sum()) + _size(loose)
     details = {"dangling": tuple(keys), "small": len(small)}
     return Plan("; ".join(why), len(keys) + len(small), size, details)

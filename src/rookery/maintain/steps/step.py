@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rookery.collect.progress import Progress, silent
 from rookery.collect.readable import refused
 from rookery.io import shown
 from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
@@ -37,6 +38,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
     STOPPED = "stopped"  # a step that it depends on has failed, or the run was stopped
     INTERRUPTED = "interrupted"  # the process that ran it has ended
+    TAKEN = "taken"  # another run has the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class MaintainedTable:
     now: Callable[[], float]  # seconds since 1970
     forced: bool = False  # `--yes`: do what is refused without it
     neighbours: Neighbours | None = None  # the catalog's other tables; None: they cannot be loaded
+    progress: Progress = silent  # of files that are read for statistics
 
     def open(self) -> tuple[IcebergTable, Store]:
         """Load the table, which must be one of Iceberg."""

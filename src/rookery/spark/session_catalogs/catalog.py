@@ -16,6 +16,7 @@ from rookery.spark.session_catalogs.names import session_catalogs
 from rookery.tables import Table
 from rookery.tables.formats import open_metadata
 from rookery.tables.java_errors import failure_hint, java_reason, refused_types
+from rookery.tables.load import TableLoad
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +38,13 @@ class SessionCatalog:
         found = self._found(name)
         io = RenewableProperties(found["io"], _Renewal(self, name))
         return open_metadata(name, found["metadata"], io)
+
+    def start_load(self, name: TableName, *, append: bool) -> TableLoad:
+        """Refuse: rows are written by Python, which does not know the catalog."""
+        raise UsageError(
+            f"files cannot be loaded into {name}: only the session knows the catalog '{self.name}'",
+            hint="configure it for PyIceberg too, in .pyiceberg.yaml; or write the rows with Spark",
+        )
 
     def storage_settings(self, name: TableName) -> Mapping[str, str]:
         """Return the settings with which a table's files are opened now."""

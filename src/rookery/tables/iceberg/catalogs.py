@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -21,6 +22,9 @@ from rookery.tables.iceberg.any_blob_type import load_with_any_blob_type
 from rookery.tables.iceberg.foreign_types import carrying
 from rookery.tables.iceberg.table import IcebergTable
 
+if TYPE_CHECKING:
+    from rookery.tables.iceberg.table_load import IcebergTableLoad
+
 _CHECK = "check its uri and that the server runs; `rookery doctor` gives details"
 
 
@@ -34,6 +38,24 @@ class IcebergCatalog:
     def open(self, name: TableName) -> IcebergTable:
         """Load a table as it is now."""
         return IcebergTable(name, load_table(self.client, name, self.config.properties))
+
+    def start_load(self, name: TableName, *, append: bool) -> IcebergTableLoad:
+        """Start adding rows to a table, or making one."""
+        from rookery.tables.iceberg.table_load import IcebergTableLoad  # brings what only a writer needs
+
+        properties = self.config.properties
+        table: Table | None
+        try:
+            table = load_table(self.client, name, properties)
+        except MissingTableError as error:
+            if append:
+                raise MissingTableError(error.message, hint="omit --append to create it") from error
+            table = None
+        if table is not None and not append:
+            raise UsageError(
+                f"there is a table {name} already", hint="use --append to add rows to it, or another name"
+            )
+        return IcebergTableLoad(self.client, name, properties, table)
 
     def tables(self) -> Iterator[TableName]:
         """Yield the names of all tables."""

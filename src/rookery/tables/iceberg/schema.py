@@ -15,7 +15,12 @@ def schema_of(schema: IcebergSchema) -> Schema:
 
 def _column(field: NestedField) -> Column:
     return Column(
-        field.field_id, field.name, type_of(field.field_type), field.required, field.initial_default
+        field.field_id,
+        field.name,
+        type_of(field.field_type),
+        field.required,
+        field.initial_default,
+        field.doc,
     )
 
 

@@ -16,7 +16,12 @@ from rookery.tables.iceberg.foreign_types import carrying
 from rookery.tables.iceberg.table import IcebergTable
 
 
-def open_metadata(name: TableName, location: str, properties: Mapping[str, str]) -> IcebergTable:
+def open_metadata(
+    name: TableName,
+    location: str,
+    properties: Mapping[str, str],
+    hint: str = "Python needs access to the files that Spark reads",
+) -> IcebergTable:
     """Open the table of a metadata file, which is read with *properties*."""
     try:
         with carrying():
@@ -28,5 +33,5 @@ def open_metadata(name: TableName, location: str, properties: Mapping[str, str])
     except Exception as error:  # every file system raises its own errors
         raise CatalogError(
             f"the metadata of {name} cannot be read: {reason_of(error, properties)}",
-            hint="Python needs access to the files that Spark reads",
+            hint=hint,
         ) from error

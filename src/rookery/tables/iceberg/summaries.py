@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rookery.tables.table import RowChanges, SnapshotChanges
+from rookery.tables.table import RowChanges, SnapshotChanges, SnapshotTotals
 
 _FILES = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 _ROWS = ("added-records", "deleted-records", "added-position-deletes", "added-equality-deletes")
@@ -20,11 +20,7 @@ def changes_of(summary: Mapping[str, str]) -> SnapshotChanges:
     """
     if not summary:
         return SnapshotChanges(None, None)
-    counts = {
-        key: int(value)
-        for key, value in summary.items()
-        if isinstance(value, str) and value.isascii() and value.isdigit()
-    }
+    counts = _counts(summary)
     files = sum(counts.get(kind, 0) for kind in _FILES)
     # A writer states its rows, or that it changed no file.
     is_stated = any(key in counts for key in _ROWS) or ("total-records" in counts and not files)
@@ -36,3 +32,22 @@ def changes_of(summary: Mapping[str, str]) -> SnapshotChanges:
         value_deletes_added=counts.get("added-equality-deletes", 0),
     )
     return SnapshotChanges(files, rows if is_stated else None)
+
+
+def totals_of(summary: Mapping[str, str]) -> SnapshotTotals:
+    """Return the totals that a summary states.
+
+    >>> totals_of({"total-records": "10", "total-data-files": "2"})
+    SnapshotTotals(rows=10, files=2, bytes=None, delete_files=None)
+    """
+    counts = _counts(summary)
+    keys = ("total-records", "total-data-files", "total-files-size", "total-delete-files")
+    return SnapshotTotals(*map(counts.get, keys))
+
+
+def _counts(summary: Mapping[str, str]) -> dict[str, int]:
+    return {
+        key: int(value)
+        for key, value in summary.items()
+        if isinstance(value, str) and value.isascii() and value.isdigit()
+    }

@@ -26,7 +26,7 @@ from rookery.tables.iceberg.files import read_files
 from rookery.tables.iceberg.java_types import java_knows
 from rookery.tables.iceberg.manifest_list import Manifest, read_manifest_list
 from rookery.tables.iceberg.schema import schema_of
-from rookery.tables.iceberg.summaries import changes_of
+from rookery.tables.iceberg.summaries import changes_of, totals_of
 from rookery.tables.iceberg.table_properties import (
     DEFAULT_FILE_SIZE,
     DEFAULT_MANIFEST_SIZE,
@@ -37,7 +37,7 @@ from rookery.tables.iceberg.table_properties import (
 from rookery.tables.iceberg.transforms import IcebergTransform
 from rookery.tables.java_errors import OtherTableError
 from rookery.tables.partitioning import PartitionField, SortField, TransformKind
-from rookery.tables.table import RegisteredBlob, SnapshotChanges, StatisticsFile, Table
+from rookery.tables.table import RegisteredBlob, SnapshotChanges, SnapshotTotals, StatisticsFile, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,8 +117,15 @@ class IcebergTable(Table):
 
     def changes_of(self, snapshot: Snapshot) -> SnapshotChanges:
         """Return what a snapshot's summary states."""
+        return changes_of(self._summary_of(snapshot))
+
+    def totals_of(self, snapshot: Snapshot) -> SnapshotTotals:
+        """Return the totals that a snapshot's summary states."""
+        return totals_of(self._summary_of(snapshot))
+
+    def _summary_of(self, snapshot: Snapshot) -> Mapping[str, str]:
         summary = self._summaries[snapshot.id]
-        return changes_of(summary.additional_properties if summary is not None else {})
+        return summary.additional_properties if summary is not None else {}
 
     @cached_property
     def _summaries(self) -> Mapping[int, Summary | None]:

@@ -1,0 +1,60 @@
+"""Arguments are checked before Spark is started: on a machine without Java the error is theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.cli.conftest import Rookery
+from tests.lakehouse import sqlite_lake, sqlite_words
+
+ROWS = pa.table({"id": pa.array([1, 2, 3]), "name": ["a", "b", "c"], "list": pa.array([[1], [2], [3]])})
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The options that name a catalog with the table db.t, where Spark cannot be started."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("rookery.spark.sessions.session", refuse)
+    monkeypatch.setattr("rookery.spark.session", refuse)
+    sqlite_lake(tmp_path).catalog.create_table("db.t", ROWS.schema).append(ROWS)
+    return sqlite_words(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["analyze", "db.t", "--columns", "nosuch"], "there is no column 'nosuch'"),
+        (["analyze", "db.t", "--exclude", "nosuch"], "there is no column 'nosuch'"),
+        (["analyze", "db.t", "--histogram", "nosuch"], "there is no column 'nosuch'"),
+        (["analyze", "db.t", "--top-k", "nosuch"], "there is no column 'nosuch'"),
+        (["analyze", "db.t", "--column-set", "id,nosuch"], "there is no column 'nosuch'"),
+        (["analyze", "db.t", "--drop-histogram", "nosuch"], "nosuch"),
+        (["analyze", "db.t", "--top-k", "id", "--sample", "-1"], "-1"),
+        (["analyze", "db.t", "--snapshot", "7"], "has no snapshot 7"),
+        (["analyze", "db.t", "--conf", "x"], "'x' is not key=value"),
+        (["analyze", "db.nosuch"], "there is no table"),
+        (["analyze", "nosuch.*"], "no table"),
+        (["index", "add", "db.t", "btree", "id"], "there is no index 'btree'"),
+        (["index", "add", "db.t", "bloom", "nosuch"], "there is no column 'nosuch'"),
+        (["maintain", "db.nosuch"], "there is no table"),
+        (["maintain", "db.t", "--only", "dance"], "there is no step 'dance'"),
+        (["watch", "db.nosuch", "--once"], "there is no table"),
+        (["watch", "db.t", "--once", "--every", "soon"], "soon"),
+    ],
+)
+def test_refused_without_spark(rookery: Rookery, options: list[str], words: list[str], said: str) -> None:
+    code, out, err = rookery(*options, *words)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "Spark was started" not in err
+
+
+def test_spark_would_be_started(rookery: Rookery, options: list[str]) -> None:
+    code, _, err = rookery(*options, "analyze", "db.t")
+    assert (code, "Spark was started" in err) == (2, True)
