@@ -243,7 +243,7 @@ def _stats_report(
 def _summary(table: Table, store: Store, snapshot_id: int, state: State | None) -> TableSummary:
     snapshot = table.snapshot(snapshot_id)
     assert snapshot is not None
-    return summarize(table, store, snapshot, state)
+    return summarize(table, store, snapshot, state, with_lengths=True)
 
 
 def _column_stats(
