@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from rookery.api.lake import ALL, Lake
 from rookery.api.status_sheets import details_of, overview, parts_of
-from rookery.api.tables import NO_TABLES
+from rookery.api.tables import no_tables
 from rookery.io.redaction import one_line
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
@@ -36,6 +36,7 @@ class StatusReport(Report):
 
     tables: tuple[TableStatus, ...]
     failed: tuple[Failure, ...] = ()
+    hint: str | None = None  # what to do if there are no tables
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
@@ -50,7 +51,7 @@ class StatusReport(Report):
         """One line per table; for a single table, all details."""
         failed = tuple(f"{failure.table}: {failure.error}" for failure in self.failed)
         if not self.tables and not failed:
-            return [Sheet("there are no tables yet", notes=NO_TABLES)]
+            return [no_tables(self.hint)]
         if len(self.tables) == 1:
             parts = details_of(self.tables[0])
             return [*parts[:-1], replace(parts[-1], notes=(*parts[-1].notes, *failed))]
@@ -76,8 +77,8 @@ def status(
     failed: list[Failure] = []
     try:
         names = lake.find_all(patterns or (ALL,))
-    except EmptyCatalogError:
-        return StatusReport(())
+    except EmptyCatalogError as error:
+        return StatusReport((), hint=error.hint)
     for name in names:
         try:
             statuses.append(status_of(lake, name, chosen, columns=columns, now=clock()))

@@ -45,6 +45,10 @@ class CatalogError(RookeryError):
     """A catalog is not configured, cannot be reached, or refuses."""
 
 
+class MissingCatalogError(CatalogError):
+    """There is no catalog at an address, and looking for it has created none."""
+
+
 class StorageError(RookeryError, OSError):
     """A file cannot be found, read or written."""
 

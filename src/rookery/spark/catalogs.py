@@ -12,7 +12,7 @@ from rookery.io import scheme_of
 from rookery.io.redaction import reason_of, redact
 from rookery.model import CatalogError
 from rookery.tables.config import GLUE, HIVE, REST, SQL, CatalogConfig, sqlite_path
-from rookery.tables.iceberg.catalogs import open_pyiceberg, table_locations
+from rookery.tables.iceberg.catalogs import IcebergCatalog, table_locations
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def hidden_stores(config: CatalogConfig) -> frozenset[str]:
     """
     if config.type != REST or _store(config.properties)[1]:
         return frozenset()
-    catalog = open_pyiceberg(config)
+    catalog = IcebergCatalog(config).client
     if packages := _store(catalog.properties)[1]:  # with the properties that the server has sent
         return frozenset(scheme for scheme, (_, package) in _STORES.items() if package in packages)
     try:

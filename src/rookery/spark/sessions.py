@@ -28,7 +28,7 @@ from rookery.spark.puffin_source import PuffinDataSource
 from rookery.spark.rookery_source import RookeryDataSource
 from rookery.spark.settings import on_command_line, python_files, settings, spark_defaults
 from rookery.tables.config import CatalogConfig, home, resolve
-from rookery.tables.formats import open_catalog
+from rookery.tables.formats import create_catalog
 
 
 def session(
@@ -74,7 +74,7 @@ def register(spark: SparkSession) -> SparkSession:
 def _introduce(spark: SparkSession, config: CatalogConfig, known: SparkCatalog) -> None:
     """Add a catalog to a running session; settings that it has stay as they are."""
     if spark.conf.get(f"spark.sql.catalog.{config.name}", None) is None:
-        open_catalog(config)  # as in a session that is started: a new SQL catalog is created first
+        create_catalog(config)  # as in a session that is started: a new SQL catalog is created first
     for key, value in known.conf.items():
         if spark.conf.get(key, None) is None:
             spark.conf.set(key, value)
@@ -89,7 +89,7 @@ def _start(
 ) -> SparkSession:
     announce("starting Spark")
     given = _given()
-    open_catalog(config)  # creates the tables of a new SQL catalog, which Python and Java both expect
+    create_catalog(config)  # creates the tables of a new SQL catalog, which Python and Java both expect
     chosen = settings(config.name, known, given, master=master, memory=memory, conf=conf)
     builder = SparkSession.builder.appName(chosen.pop("spark.app.name", "rookery"))
     changed = {key: value for key, value in chosen.items() if given.get(key) != value}
