@@ -31,6 +31,7 @@ from rookery.model import (
 )
 from rookery.model.check import check_sheet
 from rookery.spark import find_java, hidden_stores, spark_catalog
+from rookery.spark.versions import SPARK
 from rookery.tables.config import configured, resolve, sqlite_path
 from rookery.tables.formats import open_catalog
 
@@ -39,14 +40,13 @@ __all__ = ["DoctorReport", "doctor"]
 T = TypeVar("T")
 _SECONDS = 20.0  # that a catalog or a store is waited for
 _OLDEST_PYTHON = (3, 11)
-_SPARK = "4.1"
 _IVY_JARS = Path(".ivy2.5.2") / "jars"
 
 
 _RULES = {
     "python": "Python 3.11 or newer",
     "java": "Java 17 or newer",
-    "spark": f"PySpark {_SPARK}",
+    "spark": f"PySpark {SPARK}",
     "jars": "Iceberg's jars are installed",
     "catalog": "the catalog answers",
     "read": "its tables can be read",
@@ -117,9 +117,9 @@ def _spark(lake: Lake) -> Check:
     return Check.of(
         "spark",
         _RULES["spark"],
-        installed.startswith(f"{_SPARK}."),
+        installed.startswith(f"{SPARK}."),
         installed,
-        f"pip install 'pyspark=={_SPARK}.*'",
+        f"pip install 'pyspark=={SPARK}.*'",
     )
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from subprocess import Popen
 from traceback import walk_tb
@@ -17,13 +17,14 @@ from pyspark.errors import AnalysisException
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
+from rookery.collect.interpreters import own_python
 from rookery.model import MachineError
 from rookery.model.announce import announce
 from rookery.model.interrupts import check_interrupted
 from rookery.spark.attach.session import attach_unless_detached
 from rookery.spark.catalogs import SparkCatalog, hidden_stores, spark_catalog
 from rookery.spark.java import find_java
-from rookery.spark.live import cancel_on_interrupt, check_session, quiet_py4j
+from rookery.spark.live import cancel_on_interrupt, check_session, has_jvm, quiet_py4j
 from rookery.spark.puffin_source import PuffinDataSource
 from rookery.spark.rookery_source import RookeryDataSource
 from rookery.spark.settings import on_command_line, python_files, settings, spark_defaults
@@ -61,13 +62,14 @@ def session(
 def register(spark: SparkSession) -> SparkSession:
     """Register the data sources of Rookery in a session."""
     check_session(spark, iceberg=False)
-    for source in (PuffinDataSource, RookeryDataSource):
-        try:
-            spark.dataSource.register(source)
-        except AnalysisException as error:
-            # A session of the same context may have them from the one that was first.
-            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-                raise
+    with own_python(spark) if has_jvm(spark) else nullcontext():
+        for source in (PuffinDataSource, RookeryDataSource):
+            try:
+                spark.dataSource.register(source)
+            except AnalysisException as error:
+                # A session of the same context may have them from the one that was first.
+                if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                    raise
     return spark
 
 

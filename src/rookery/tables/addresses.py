@@ -66,9 +66,9 @@ def _address(uri: str, properties: Mapping[str, str]) -> str | None:
         return _server(match, properties)
     if re.match(r"sqlite:(?!//)", uri):
         return _sqlite(uri.removeprefix("sqlite:"))
-    path = _local_path(uri)
-    if path is not None and (_is_sqlite(path) or (_SQLITE_FILE.fullmatch(path) and not Path(path).is_dir())):
-        return _sqlite(path)
+    file = _local_path(uri)
+    if file is not None and (_is_sqlite(file) or (_SQLITE_FILE.fullmatch(file) and not Path(file).is_dir())):
+        return _sqlite(file)
     return None
 
 
