@@ -136,18 +136,10 @@ class Lake:
         pattern = pattern.removeprefix(f"{self.name}.")
         matching = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
         if not matching and pattern == ALL:
-            raise self._empty()
+            raise EmptyCatalogError(f"{self.name} has no tables", hint=empty_hint(self._catalog))
         if not matching:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
         return sorted(matching, key=str)
-
-    def check_has_tables(self) -> None:
-        """Raise `EmptyCatalogError` if the catalog has no tables."""
-        if next(self.tables(), None) is None:
-            raise self._empty()
-
-    def _empty(self) -> EmptyCatalogError:
-        return EmptyCatalogError(f"{self.name} has no tables", hint=empty_hint(self._catalog))
 
     def find_all(self, patterns: Sequence[str]) -> list[TableName]:
         """Return the tables that any of the patterns match, each once."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rookery.api.lake import Lake, connect
+from rookery.api.lake import ALL, Lake, connect
 from rookery.model import Report, Sheet, thousands
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def plan_estimates(
 
     if spark is None:
         lake = lake or connect()
-        lake.check_has_tables()  # a session would create the catalog
+        lake.find(ALL)  # raises if there are none: a session would create the catalog
         spark = lake.spark()
     session = cloned_session(spark)  # so that the settings of this one stay as they are
     for key, value in _SETTINGS.items():

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from rookery.api.by_column import ByColumn
 from rookery.api.columns import check_column_lists, check_column_sets
 from rookery.api.distributions import RowStats, distribution_sheet, row_stats
 from rookery.api.lake import Lake, connect
 from rookery.api.partitions import partition_test
+from rookery.api.progress import in_notebook
 from rookery.api.values import plain, shortened
 from rookery.collect.progress import silent
 from rookery.collect.summary import ColumnSummary, FileTest, TableSummary, summarize
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["AnalyzeReport", "ColumnStats", "StatsReport", "analyze"]
 
 log = logging.getLogger(__name__)
-
 _MOST_NAMED = 5  # columns in a note
 _WAYS = ("pages", "arrow", "engine")
 
@@ -69,7 +70,7 @@ class ColumnStats:
 
 
 @dataclass(frozen=True, slots=True)
-class StatsReport(Report):
+class StatsReport(ByColumn[ColumnStats], Report):
     """The statistics of a table and its columns."""
 
     table: str
@@ -145,7 +146,7 @@ def _notes(columns: Sequence[ColumnStats]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class AnalyzeReport(Report):
+class AnalyzeReport(ByColumn[ColumnStats], Report):
     """What an analysis did, and the statistics after it."""
 
     table: str
@@ -314,8 +315,8 @@ def analyze(
     they are dropped by *drop_column_sets*, *drop_histogram* or *drop_top_k*.
     *together* and *drop_together* are older names of *column_sets* and *drop_column_sets*.
     Without *lake*, the name means what it means in the session, whose catalogs need not be known to Python.
-    If *spark* is a function that returns a session, it is called only if there is work to do. *progress* is
-    called with the number of files that have been read, the number to read, and the same of bytes.
+    A *spark* that is a function is called for a session only if there is work to do. *progress* is called
+    with the files read, those to read, and the same of bytes; notebooks show it by default.
     """
     from rookery.collect.analyze import analyze as collect  # these bring numba, which `stats` does without
     from rookery.collect.choose import Choice, choose
@@ -364,7 +365,7 @@ def analyze(
         choice,
         snapshot_id=snapshot,
         dry_run=dry_run,
-        progress=progress or silent,
+        progress=progress or in_notebook(str(loaded.name)) or silent,
     )
     with translated(f"analyze of {loaded.name}"):
         outcome = run(full=full)

@@ -57,6 +57,10 @@ class MissingTableError(UsageError):
     """There is no table of that name."""
 
 
+class MissingColumnError(UsageError, KeyError):
+    """There is no column of that name."""
+
+
 class EmptyCatalogError(UsageError):
     """The catalog has no tables at all."""
 

@@ -18,7 +18,7 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from rookery.collect.interpreters import own_python
-from rookery.model import MachineError
+from rookery.model import CatalogError, MachineError
 from rookery.model.announce import announce
 from rookery.model.interrupts import check_interrupted
 from rookery.spark.attach.session import attach_unless_detached
@@ -27,6 +27,7 @@ from rookery.spark.java import find_java
 from rookery.spark.live import cancel_on_interrupt, check_session, has_jvm, quiet_py4j
 from rookery.spark.puffin_source import PuffinDataSource
 from rookery.spark.rookery_source import RookeryDataSource
+from rookery.spark.session_catalogs import SessionCatalogs, is_other_catalog
 from rookery.spark.settings import on_command_line, python_files, settings, spark_defaults
 from rookery.tables.config import CatalogConfig, home, resolve
 from rookery.tables.formats import create_catalog
@@ -75,6 +76,11 @@ def register(spark: SparkSession) -> SparkSession:
 
 def _introduce(spark: SparkSession, config: CatalogConfig, known: SparkCatalog) -> None:
     """Add a catalog to a running session; settings that it has stay as they are."""
+    if is_other_catalog(SessionCatalogs(spark.conf.getAll), config):
+        raise CatalogError(
+            f"the session has another catalog under the name '{config.name}', at another address",
+            hint=f"rookery.connect('{config.name}', spark=spark) is the session's; or give one another name",
+        )
     if spark.conf.get(f"spark.sql.catalog.{config.name}", None) is None:
         create_catalog(config)  # as in a session that is started: a new SQL catalog is created first
     for key, value in known.conf.items():
