@@ -61,7 +61,7 @@ def test_one_snapshot_that_is_just_past_its_time_is_no_breach(small: Lake) -> No
     for days, going, late in ((9, 0, False), (10.5, 3, False), (11.5, 3, True)):
         later = replace(look, now=look.now + days * DAY)
         assert expirable(later) >= going
-        assert any("past the retention" in breach for breach in breaches(later)) is late
+        assert any("overdue to expire" in breach for breach in breaches(later)) is late
 
 
 def test_tables_that_cannot_be_told_are_counted() -> None:

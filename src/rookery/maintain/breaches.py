@@ -37,4 +37,4 @@ def _found(view: PlanInput) -> Iterator[str]:
             yield planned.why
     kept = view.policy.snapshots.keep_for
     if kept is not None and (overdue := expirable(view, late=max(kept * _SLACK, timedelta(0)))):
-        yield f"{counted(overdue, 'snapshot')} long past the retention"
+        yield f"{counted(overdue, 'snapshot')} overdue to expire"

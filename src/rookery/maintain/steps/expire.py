@@ -68,7 +68,7 @@ def plan(view: PlanInput) -> Plan | Idle:
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
     due = retention(table.table.metadata, rule)
     if not due.snapshots and not due.refs:
-        return Idle(f"no snapshot of {len(table.snapshots):,} is past the retention")
+        return Idle(f"no snapshot of {len(table.snapshots):,} is due to expire")
     others = _unknown_metadata(view)
     to_expire = _unnamed(due, others, _by_branches(table.table.metadata, rule))
     if not to_expire.snapshots and not to_expire.refs:
@@ -169,9 +169,7 @@ def _check_names(table: IcebergTable, to_delete: Sequence[str], staying: Sequenc
 
 
 def _why(to_expire: Retention, keep_last: int) -> str:
-    snapshots = (
-        f"{counted(len(to_expire.snapshots), 'snapshot')} past the retention (the last {keep_last:,} stay)"
-    )
+    snapshots = f"{counted(len(to_expire.snapshots), 'snapshot')} due to expire (the last {keep_last:,} stay)"
     refs = f"; refs past their age: {', '.join(to_expire.refs)}" if to_expire.refs else ""
     return snapshots + refs
 
