@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 
 from rookery.model import MachineError
@@ -16,9 +17,7 @@ JARS = ("spark.jars.packages", "spark.jars")
 def check_installed() -> None:
     """Raise an error if the PySpark of this Python is of another version; no JVM is started for that."""
     if find_spec("pyspark") is not None:
-        from pyspark.version import __version__
-
-        check_version(__version__, "the installed PySpark is")
+        check_version(import_module("pyspark.version").__version__, "the installed PySpark is")
 
 
 def check_version(found: str, what: str) -> None:
