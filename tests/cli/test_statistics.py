@@ -516,4 +516,4 @@ class TestBadInput:
         assert error.startswith("error: catalog 'prod' cannot be opened: ")
         assert "s3cret" not in error
         assert "me:pw" not in error
-        assert "rookery doctor" in hint
+        assert "nothing answers at its address" in hint
