@@ -22,10 +22,10 @@ from rookery.version import __version__
 
 if TYPE_CHECKING:
     from rookery import puffin, spark
+    from rookery.api.analyze import analyze
     from rookery.api.lake import Lake, connect
     from rookery.api.queries import queries
     from rookery.api.sql import sql
-    from rookery.api.statistics import analyze
     from rookery.api.table import table
     from rookery.spark.attach import attach, detach
 
@@ -47,7 +47,7 @@ __all__ = [
 _LAZY = {"puffin": "rookery.puffin", "spark": "rookery.spark"}
 _LAZY_NAMES = {
     "Lake": "rookery.api.lake",
-    "analyze": "rookery.api.statistics",
+    "analyze": "rookery.api.analyze",
     "attach": "rookery.spark.attach",
     "connect": "rookery.api.lake",
     "detach": "rookery.spark.attach",
