@@ -7,10 +7,12 @@ From a file to a query that reads only the files that may have matching rows:
     lake = rookery.connect()  # the embedded catalog, or one of .pyiceberg.yaml by its name
     print(lake.load_files("examples/orders.csv", "db.orders", partition="country"))
     orders = rookery.table("db.orders", lake)
+    orders.add_index("bloom", "id")
+    print(orders.analyze())  # statistics and indexes; starts Spark only for much data
     print(orders.explain("id = 44 AND country = 'NL'"))
     rows = orders.read("id = 44", columns=["id", "city"])  # a pyarrow.Table
 
-With Spark, `rookery.analyze(lake.spark(), "db.orders", lake=lake)` collects statistics and builds indexes.
+With Spark, `rookery.analyze(spark, "db.orders", lake=lake)` does the same on executors, and
 `rookery.attach(spark)` makes plain queries read less. `rookery --help` lists the commands.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from rookery.model import Engine, MachineError, Report, Sheet
 from rookery.tables.java_errors import as_rookery
 
 __all__ = ["AnalyzedTables", "analyze_tables"]
+
+_UNDER_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,12 @@ def analyze_tables(
 ) -> AnalyzedTables:
     """Analyze the tables that patterns match, with the options of `rookery.analyze`.
 
-    Spark is started when the first table needs it; with *master* or *conf*, all tables are analyzed on it. An
-    error of one table is passed to *tell*, and the next is analyzed; that of a single table, or of a machine
-    that cannot start Spark for any of them, is raised.
+    Spark is started when the first table needs it. With *master* or *conf*, and under `spark-submit`, which
+    has started it, Spark analyzes all tables unless *engine* states something else. An error of one table is
+    passed to *tell*, and the next is analyzed; that of a single table, or of a machine that cannot start
+    Spark for any of them, is raised.
     """
-    if (master or conf) and engine == Engine.AUTO:
+    if engine == Engine.AUTO and (master or conf or _UNDER_SPARK_SUBMIT in os.environ):
         engine = Engine.SPARK
     names = dict.fromkeys(str(name) for pattern in patterns for name in lake.find(pattern))
     spark = cache(partial(lake.spark, master=master, conf=conf))

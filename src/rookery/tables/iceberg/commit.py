@@ -14,6 +14,8 @@ from rookery.model import CatalogError, MissingTableError, RookeryError, TableNa
 from rookery.model.retry import attempts
 from rookery.puffin import BlobMetadata, WrittenFile
 from rookery.tables.iceberg.any_blob_type import load_with_any_blob_type
+from rookery.tables.iceberg.foreign_types import is_known
+from rookery.tables.iceberg.schema import schema_of
 from rookery.tables.java_errors import OtherTableError
 
 ATTEMPTS = 12
@@ -45,7 +47,9 @@ def not_committable(table: Table) -> str | None:
         return f"PyIceberg writes no metadata of format version {table.format_version}"
     if isinstance(table.catalog, NoopCatalog):
         return "PyIceberg does not know its catalog"
-    return None
+    columns = (field for schema in table.schemas().values() for field in schema_of(schema).leaves)
+    unknown = next((field.type for field in columns if not is_known(field.type)), None)
+    return None if unknown is None else f"PyIceberg does not know the type {unknown}"
 
 
 def register_statistics(

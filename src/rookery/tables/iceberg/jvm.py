@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.model import CatalogError, RookeryError, StorageError, TableName
 from rookery.puffin import THETA_V1, BlobMetadata, WrittenFile
-from rookery.tables.iceberg.commit import ATTEMPTS, commit_attempts, expired, not_registered
+from rookery.tables.iceberg import commit
 from rookery.tables.java_code import call_compiled
 from rookery.tables.java_errors import failure_hint, java_reason, refused_types
 
@@ -174,17 +174,15 @@ def register_statistics(
     file = jvm.org.apache.iceberg.GenericStatisticsFile(
         snapshot_id, written.location, written.size, written.footer_size, blobs
     )
-    for (
-        attempt
-    ) in commit_attempts():  # in each of which Java retries several times, by the table's properties
+    for attempt in commit.commit_attempts():  # in each of which Java tries several times itself
         table = load_java_table(spark, name)
         if table.snapshot(snapshot_id) is None:
-            raise expired(name, snapshot_id)
+            raise commit.expired(name, snapshot_id)
         try:
             table.updateStatistics().setStatistics(file).commit()
         except Exception as error:  # py4j wraps all that Java throws
-            if not _is_conflict(error) or attempt == ATTEMPTS:
-                raise not_registered(name, java_reason(error)) from error
+            if not _is_conflict(error) or attempt == commit.ATTEMPTS:
+                raise commit.not_registered(name, java_reason(error)) from error
         else:
             return
 
