@@ -94,7 +94,6 @@ def test_the_quickstart_needs_no_java(
     desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ROOKERY_HOME", str(desk / "home"))
-    monkeypatch.setattr("rookery.spark.java.find_java", None)
     monkeypatch.setattr("rookery.spark.session", None)
     quickstart = next(text for text in blocks(ROOT / "README.md", "console") if "rookery load" in text)
     lines = [line.removeprefix("$ rookery ") for line in quickstart.splitlines() if "$ rookery" in line]
