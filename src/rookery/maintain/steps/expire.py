@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.table.metadata import TableMetadata
 
-from rookery.collect.analyze import analyze
 from rookery.io import shown
 from rookery.io.identity import LikelyFiles
 from rookery.maintain.steps.listing import list_table
@@ -224,6 +223,8 @@ def run(view: TableView, planned: Plan) -> Ran:
     maintained, notes = view.maintained, tuple[str, ...]()
     spark = maintained.spark()
     if planned.details["statistics_first"]:
+        from rookery.collect.analyze import analyze  # brings numba, which plans do without
+
         analyze(maintained.spark, view.table, view.survey.store, choice_of(view))
         notes = ("the statistics of the current snapshot were registered first",)
     # Snapshots are given by id, not by age: a commit by others meanwhile must not cause one to expire
