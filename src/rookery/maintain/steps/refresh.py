@@ -10,7 +10,6 @@ from rookery.collect.declared_statistics import distributions
 from rookery.collect.readable import unreadable
 from rookery.indexes import kind_for
 from rookery.indexes.declare import declare
-from rookery.maintain.facts.engine_visibility import engine_visibility
 from rookery.maintain.facts.reasons import reasons
 from rookery.maintain.policies.policy import WantedIndex
 from rookery.maintain.steps.compact import NAME as COMPACT
@@ -58,7 +57,7 @@ def plan(view: PlanInput) -> Plan | Idle:
 
 def _why(view: PlanInput, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
     survey = view.survey
-    yield from reasons(view.age, engine_visibility(survey, view.comparison.line), view.policy)
+    yield from reasons(view.age, view.engine_visibility, view.policy)
     rewritten = [step for step in REWRITES if step in view.done]
     if rewritten and view.policy.statistics.after_compaction:
         yield "files were rewritten by this run"

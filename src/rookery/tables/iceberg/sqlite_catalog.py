@@ -95,7 +95,7 @@ class SqliteCatalog:
         return str(row[0]) if row is not None and row[0] else None
 
     def _metadata(self, location: str) -> TableMetadata:
-        file = load_file_io(self.properties, location).new_input(location)
+        file = load_file_io(dict(self.properties), location).new_input(location)
         if not _UNIQUE.search(location):
             return FromInputFile.table_metadata(file)
         found: TableMetadata | None = self._parsed.find(location)

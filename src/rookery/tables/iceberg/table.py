@@ -52,7 +52,7 @@ class IcebergTable(Table):
         self.name = name
         self.table = table
         self._manifests: dict[int, list[Manifest]] = {}  # by snapshot: they never change
-        self._fields: dict[int, tuple[Field, ...]] = {}  # by schema
+        self._fields: dict[int | None, tuple[Field, ...]] = {}  # by schema
 
     @property
     def uuid(self) -> str:

@@ -33,7 +33,7 @@ from rookery.tables.iceberg.avro.interpreter import (
 from rookery.tables.iceberg.avro.program import Program, compile_program
 from rookery.tables.iceberg.avro.shape import Fields, columns_of
 
-_FIRST_WORDS, _FIRST_CHARS = 32, 512
+_FIRST_WORDS, _FIRST_CHARS = 128, 2048
 _KERNEL = "rookery.tables.iceberg.avro.kernel"
 _WORTH_NUMBA = 1 << 18  # bytes that plain Python decodes in about the time of importing numba
 _interpreted = [0]  # bytes that plain Python has decoded in this process: many small files are worth it, too
