@@ -122,6 +122,14 @@ def test_metadata_that_cannot_be_read(config: CatalogConfig) -> None:
         IcebergCatalog(config).open(NAME)
 
 
+def test_metadata_that_is_gone(config: CatalogConfig) -> None:
+    """Though it was read before: such a table must not seem whole."""
+    catalog = IcebergCatalog(config)
+    Path(catalog.open(NAME).table.metadata_location.removeprefix("file://")).unlink()
+    with pytest.raises(CatalogError, match=r"lake\.db\.t cannot be loaded"):
+        catalog.open(NAME)
+
+
 def test_no_file_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     isolate(tmp_path, monkeypatch)
     assert located(CatalogConfig("lake", properties_of(tmp_path))).metadata_location(("db", "t")) is None

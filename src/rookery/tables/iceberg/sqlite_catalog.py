@@ -98,10 +98,11 @@ class SqliteCatalog:
         file = load_file_io(dict(self.properties), location).new_input(location)
         if not _UNIQUE.search(location):
             return FromInputFile.table_metadata(file)
-        found: TableMetadata | None = self._parsed.find(location)
+        size = len(file)  # raises an error where the file is gone
+        found: TableMetadata | None = self._parsed.find((location, size))
         if found is None:
             found = FromInputFile.table_metadata(file)
-            self._parsed.put(location, found, _PARSED * len(file))
+            self._parsed.put((location, size), found, _PARSED * size)
         return found
 
 
