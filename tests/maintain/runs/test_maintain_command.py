@@ -22,6 +22,8 @@ from rookery.maintain import pipeline
 from rookery.maintain.pipeline import NAMES
 from rookery.maintain.runs.history import History
 from rookery.maintain.steps.step import Outcome
+from rookery.model import TableName
+from rookery.tables.iceberg import IcebergCatalog, IcebergTable
 from tests.maintain.tending import DAY, folder_of, plant
 
 Rookery = Callable[..., tuple[int, str, str]]
