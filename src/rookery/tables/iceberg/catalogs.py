@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +22,13 @@ from rookery.model import CatalogError, MissingTableError, RookeryError, TableNa
 from rookery.tables.config import SQL, CatalogConfig, sqlite_path
 from rookery.tables.iceberg.any_blob_type import load_with_any_blob_type
 from rookery.tables.iceberg.foreign_types import carrying
+from rookery.tables.iceberg.sqlite_catalog import sqlite_catalog
 from rookery.tables.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:
     from rookery.tables.iceberg.table_load import IcebergTableLoad
+
+log = logging.getLogger(__name__)
 
 _CHECK = "check its uri and that the server runs; `rookery doctor` gives details"
 
@@ -33,11 +38,32 @@ class IcebergCatalog:
 
     def __init__(self, config: CatalogConfig) -> None:
         self.config = config
-        self.client = open_pyiceberg(config)
+        self._sqlite = sqlite_catalog(config)
+
+    @cached_property
+    def client(self) -> Catalog:
+        """The catalog as PyIceberg opens it; a SQLite one brings SQLAlchemy."""
+        return open_pyiceberg(self.config)
 
     def open(self, name: TableName) -> IcebergTable:
         """Load a table as it is now."""
+        located = self._located(name)
+        if located is not None:
+            return IcebergTable(name, located)
         return IcebergTable(name, load_table(self.client, name, self.config.properties))
+
+    def _located(self, name: TableName) -> Table | None:
+        """Load a table without PyIceberg's catalog, where that suffices."""
+        sqlite = self._sqlite
+        if sqlite is None:
+            return None
+        try:
+            with carrying():
+                table = load_with_any_blob_type(lambda: sqlite.load(name.identifier, lambda: self.client))
+        except Exception as error:  # noqa: BLE001  # it is raised again where PyIceberg loads the table
+            log.debug("%s is loaded by PyIceberg: %s", name, reason_of(error, self.config.properties))
+            return None
+        return None if table is None else _renewable(table, self.config)
 
     def start_load(self, name: TableName, *, append: bool) -> IcebergTableLoad:
         """Start adding rows to a table, or making one."""
@@ -104,7 +130,8 @@ def open_pyiceberg(config: CatalogConfig) -> Catalog:
 def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> Table:
     """Load a table; *properties* are the catalog's, whose secrets errors must not show."""
     try:
-        return _renewable(_load(catalog, name.identifier), properties)
+        config = CatalogConfig(catalog.name, dict(properties))
+        return _renewable(_load(catalog, name.identifier), config)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if is_view(catalog, name.identifier):
             raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
@@ -133,9 +160,9 @@ def table_locations(catalog: Catalog) -> Iterator[str]:
             yield str(location)
 
 
-def _renewable(table: Table, properties: Mapping[str, str]) -> Table:
+def _renewable(table: Table, config: CatalogConfig) -> Table:
     """Make a table's storage settings renewable: those of a REST server may expire."""
-    fetch = _TableSettings(CatalogConfig(table.catalog.name, dict(properties)), table.name())
+    fetch = _TableSettings(config, table.name())
     # PyIceberg reads them whenever it opens a file system, so they are renewed here.
     table.io.properties = RenewableProperties(table.io.properties, fetch)  # type: ignore[assignment]
     return table
