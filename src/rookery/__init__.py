@@ -20,7 +20,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rookery.model import RookeryError
-from rookery.version import __version__
 
 if TYPE_CHECKING:
     from rookery import puffin, spark
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from rookery.api.sql import sql
     from rookery.api.table import table
     from rookery.spark.attach import attach, detach
+    from rookery.version import __version__
 
 __all__ = [
     "Lake",
@@ -48,6 +48,7 @@ __all__ = [
 
 _LAZY = {"puffin": "rookery.puffin", "spark": "rookery.spark"}
 _LAZY_NAMES = {
+    "__version__": "rookery.version",
     "Lake": "rookery.api.lake",
     "analyze": "rookery.api.analyze",
     "attach": "rookery.spark.attach",

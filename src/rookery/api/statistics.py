@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rookery.api.by_column import ByColumn
 from rookery.api.distributions import RowStats, distribution_sheet, row_stats
@@ -27,9 +27,6 @@ from rookery.model import (
 from rookery.sidecar import State, Store
 from rookery.sidecar.usable import from_best_state
 from rookery.tables import Table
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["ColumnStats", "StatsReport"]
 

@@ -22,6 +22,8 @@ from rookery.maintain import pipeline
 from rookery.maintain.pipeline import NAMES
 from rookery.maintain.runs.history import History
 from rookery.maintain.steps.step import Outcome
+from rookery.model import TableName
+from rookery.tables.iceberg import IcebergCatalog, IcebergTable
 from tests.maintain.tending import DAY, folder_of, plant
 
 Rookery = Callable[..., tuple[int, str, str]]
@@ -97,10 +99,13 @@ def test_a_dry_run_loads_and_surveys_a_table_once(
 ) -> None:
     lake.catalog.create_table(f"{namespace}.other", ROWS.schema)  # which is only a neighbour
     counted: Counter[str] = Counter()
-    load, look = lake.catalog.load_table, pipeline.survey
-    monkeypatch.setattr(
-        lake.catalog, "load_table", lambda name: (counted.update([".".join(name)]), load(name))[1]
-    )
+    load, look = IcebergCatalog.open, pipeline.survey
+
+    def counting(catalog: IcebergCatalog, name: TableName) -> IcebergTable:
+        counted.update([".".join(name.identifier)])
+        return load(catalog, name)
+
+    monkeypatch.setattr(IcebergCatalog, "open", counting)
     monkeypatch.setattr(pipeline, "survey", lambda *table: (counted.update(["surveys"]), look(*table))[1])
     report = maintain(lake, [f"{namespace}.busy", f"{namespace}.idle"], dry_run=True)
     steps = {step.step: step for step in report.tables[0].steps}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rookery.collect.progress import Progress, silent
 from rookery.collect.readable import refused
 from rookery.io import shown
+from rookery.maintain.facts.engine_visibility import EngineVisibility, engine_visibility
 from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.listing import Listings, list_table
@@ -143,6 +144,11 @@ class PlanInput:
     def age(self) -> Staleness:
         """How old its statistics are."""
         return staleness(self.comparison)
+
+    @cached_property
+    def engine_visibility(self) -> tuple[EngineVisibility, ...]:
+        """What engines find of its statistics."""
+        return engine_visibility(self.survey, self.comparison.line)
 
     @property
     def not_rewritable(self) -> str | None:

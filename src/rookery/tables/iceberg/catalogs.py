@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -26,10 +27,13 @@ from rookery.tables.config import SQL, CatalogConfig
 from rookery.tables.iceberg.any_blob_type import load_with_any_blob_type
 from rookery.tables.iceberg.foreign_types import carrying
 from rookery.tables.iceberg.opening import create_catalog, explained, failure, open_pyiceberg
+from rookery.tables.iceberg.sqlite_catalog import sqlite_catalog
 from rookery.tables.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:
     from rookery.tables.iceberg.table_load import IcebergTableLoad
+
+log = logging.getLogger(__name__)
 
 
 class IcebergCatalog:
@@ -37,6 +41,7 @@ class IcebergCatalog:
 
     def __init__(self, config: CatalogConfig) -> None:
         self.config = config
+        self._sqlite = sqlite_catalog(config)
 
     @cached_property
     def client(self) -> Catalog:
@@ -63,9 +68,27 @@ class IcebergCatalog:
 
     def open(self, name: TableName) -> IcebergTable:
         """Load a table as it is now."""
+        located = self._located(name)
+        return self._load(name) if located is None else IcebergTable(name, located)
+
+    def _load(self, name: TableName) -> IcebergTable:
+        """Load a table with PyIceberg's catalog."""
         if self._is_to_come:
             raise _no_table(name)
         return IcebergTable(name, load_table(self.client, name, self.config.properties))
+
+    def _located(self, name: TableName) -> Table | None:
+        """Load a table without PyIceberg's catalog, where that suffices."""
+        sqlite = self._sqlite
+        if sqlite is None:
+            return None
+        try:
+            with carrying():
+                table = load_with_any_blob_type(lambda: sqlite.load(name.identifier, lambda: self.client))
+        except Exception as error:  # noqa: BLE001  # it is raised again where PyIceberg loads the table
+            log.debug("%s is loaded by PyIceberg: %s", name, reason_of(error, self.config.properties))
+            return None
+        return None if table is None else _renewable(table, self.config)
 
     def start_load(self, name: TableName, *, append: bool) -> IcebergTableLoad:
         """Start adding rows to a table, or making one."""
@@ -74,7 +97,7 @@ class IcebergCatalog:
         properties = self.config.properties
         table: Table | None
         try:
-            table = self.open(name).table
+            table = self._load(name).table
         except (MissingTableError, MissingCatalogError) as error:
             if append:
                 raise MissingTableError(error.message, hint="omit --append to create it") from error
@@ -122,7 +145,8 @@ class IcebergCatalog:
 def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> Table:
     """Load a table; *properties* are the catalog's, whose secrets errors must not show."""
     try:
-        return _renewable(_load(catalog, name.identifier), properties)
+        config = CatalogConfig(catalog.name, dict(properties))
+        return _renewable(_load(catalog, name.identifier), config)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if is_view(catalog, name.identifier):
             raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
@@ -151,9 +175,9 @@ def table_locations(catalog: Catalog) -> Iterator[str]:
             yield str(location)
 
 
-def _renewable(table: Table, properties: Mapping[str, str]) -> Table:
+def _renewable(table: Table, config: CatalogConfig) -> Table:
     """Make a table's storage settings renewable: those of a REST server may expire."""
-    fetch = _TableSettings(CatalogConfig(table.catalog.name, dict(properties)), table.name())
+    fetch = _TableSettings(config, table.name())
     # PyIceberg reads them whenever it opens a file system, so they are renewed here.
     table.io.properties = RenewableProperties(table.io.properties, fetch)  # type: ignore[assignment]
     return table

@@ -52,6 +52,7 @@ class IcebergTable(Table):
         self.name = name
         self.table = table
         self._manifests: dict[int, list[Manifest]] = {}  # by snapshot: they never change
+        self._fields: dict[int | None, tuple[Field, ...]] = {}  # by schema
 
     @property
     def uuid(self) -> str:
@@ -176,14 +177,23 @@ class IcebergTable(Table):
         Files imported from Hive may lack the columns that they are partitioned by; their values are in
         the partition.
         """
-        identity = {
+        schema = self.schema(snapshot)
+        if schema.id not in self._fields:
+            self._fields[schema.id] = tuple(
+                replace(field, filled=True) if field.id in self._partitioned_by else field
+                for field in schema.leaves
+            )
+        return self._fields[schema.id]
+
+    @cached_property
+    def _partitioned_by(self) -> frozenset[int]:
+        """The columns that are a partition field of any spec as they are."""
+        return frozenset(
             field.source_id
             for spec in self.specs.values()
             for field in spec
             if field.transform.kind is TransformKind.IDENTITY
-        }
-        leaves = self.schema(snapshot).leaves
-        return tuple(replace(field, filled=True) if field.id in identity else field for field in leaves)
+        )
 
     @cached_property
     def column_types(self) -> Mapping[int, str]:
