@@ -62,6 +62,7 @@ def open_pyiceberg(config: CatalogConfig) -> Catalog:
         return _opened(config, {})
     sql_catalogs.check_file(config)
     client = _opened(config, {sql_catalogs.CREATES: "false"})
+    client.properties.pop(sql_catalogs.CREATES)  # PyIceberg gives them to the files of tables too
     with explained(config, f"catalog '{config.name}' cannot be opened"):
         sql_catalogs.check_tables(config, client)
     return client
