@@ -139,7 +139,7 @@ def append_files(table: Table, files: Sequence[DataFile]) -> None:
 def is_known(lake: Lake, name: str) -> bool:
     """Whether a state that can be read knows every file: else something else would be measured."""
     first = rookery.table(name, lake).explain(None, inside=0).stages[0]
-    return f" {first.files_in:,} of {first.files_in:,} file" in first.note
+    return f", {first.files_in:,} of {first.files_in:,} file" in first.note  # "1 file known", "2 files known"
 
 
 def forget_all() -> None:

@@ -337,10 +337,11 @@ class TestStats:
             ([], 0, "nothing has changed, nothing was read"),
             (["--dry-run"], 0, "0 of 1 file would be read"),
             (["--dry-run", "--full"], 0, "1 of 1 file would be read"),
-            (["--full"], 2, "Spark needs Java"),
+            (["--full"], 0, "of 1 file, 40 values"),
+            (["--full", "--engine", "spark"], 2, "Spark needs Java"),
         ],
     )
-    def test_a_jvm_is_started_when_there_is_something_to_do(
+    def test_a_jvm_is_started_when_spark_has_something_to_do(
         self, people: str, rookery: Rookery, words: list[str], code: int, said: str
     ) -> None:
         rookery("analyze", people)
@@ -437,12 +438,12 @@ class TestBadInput:
             (["analyze", "{table}", "--snapshot", "7"], "has no snapshot 7", "--snapshot"),
             (["analyze", "{table}", "--snapshot", "x"], "Invalid value for '--snapshot'", "--help"),
             (["analyze", "{table}", "--conf", "x"], "'x' is not key=value", "--conf"),
-            (["analyze", "{table}x"], "there is no table {table}x", "check the name"),
+            (["analyze", "{table}x"], "there is no table {table}x", "did you mean"),
             (["analyze", "nowhere.t"], "there is no table lake.nowhere.t", "check the name"),
             (["analyze", "nowhere.*"], "no table of lake matches 'nowhere.*'", "'*'"),
             (["analyze", "orders"], "'orders' does not name a table", "namespace.table"),
             (["analyze"], "Missing argument", "rookery analyze --help"),
-            (["stats", "{table}x"], "there is no table {table}x", "check the name"),
+            (["stats", "{table}x"], "there is no table {table}x", "did you mean"),
             (["stats", "{table}", "--snapshot", "7"], "has no snapshot 7", "--snapshot"),
             (["stats", "{table}", "--catalog", "nope"], "there is no catalog 'nope'", ".pyiceberg.yaml"),
         ],

@@ -86,11 +86,13 @@ def test_progress_is_told_to_the_end(tmp_path: Path) -> None:
     table = PlainTable(tmp_path, pa.schema([("id", pa.int64())]))
     for number in range(3):
         table.append(pa.table({"id": [number]}))
-    told: list[tuple[int, int]] = []
+    told: list[tuple[int, int, int, int]] = []
     work = table.prepared()
-    write_groups(NO_SPARK, table.load(), table.store, work, lambda files, size: told.append((files, size)))
+    write_groups(NO_SPARK, table.load(), table.store, work, lambda *numbers: told.append(numbers))
+    size = sum(work.groups[0].files["size"].to_pylist())
     assert told == sorted(told)
-    assert told[-1] == (3, sum(work.groups[0].files["size"].to_pylist()))
+    assert {(files, all_bytes) for _, files, _, all_bytes in told} == {(3, size)}
+    assert told[-1] == (3, 3, size, size)
 
 
 def test_files_with_deletes_are_indexed_without_an_engine(writer: MemoryWriter) -> None:

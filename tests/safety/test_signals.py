@@ -185,7 +185,7 @@ def test_maintain_during_a_rewrite(
         code, out, said = command.ended()
         os.close(os_end)
     assert (code, out) == (128 + number, "")
-    assert said == [names[0], "error: interrupted"]
+    assert said == [f"{names[0]} (1 of 2)", "error: interrupted"]
     (run,) = History(history).runs()
     assert (run.table, run.outcome) == (names[0], Outcome.STOPPED)
     last = run.steps[-1]

@@ -170,6 +170,11 @@ class Lake:
             return False
         return True
 
+    @property
+    def session(self) -> SparkSession | None:
+        """The Spark session that the catalog is one of, if it is one of a session."""
+        return None
+
     def spark(
         self, *, master: str | None = None, conf: Mapping[str, str] | None = None, attach: bool = True
     ) -> SparkSession:

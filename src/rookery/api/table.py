@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rookery.api import analyze as analyzing
 from rookery.api import count as counting
 from rookery.api import describe as describing
 from rookery.api import estimate as estimating
@@ -34,7 +35,7 @@ __all__ = ["TableHandle", "table"]
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """A table by its name; except `scan`, its calls need no Spark."""
+    """A table by its name; except `scan`, and `analyze` of much data, its calls need no Spark."""
 
     lake: Lake
     name: TableName
@@ -54,6 +55,17 @@ class TableHandle:
     def stats(self, *, partition: str | None = None, snapshot: int | None = None) -> statistics.StatsReport:
         """Return the statistics of each column, for the table or for the partitions that are named."""
         return statistics.stats(*self.load(), partition=partition, snapshot=snapshot)
+
+    def analyze(self, **options: Any) -> analyzing.AnalyzeReport:
+        """Bring the statistics up to date, with the options of `rookery.analyze`.
+
+        Small files are read in this process, without Java. Spark is started for what is large, or cannot be
+        done here; `engine="local"` never starts it. A table of a session is analyzed in that session.
+        """
+        if isinstance(self.name, MetadataFile):
+            raise not_in_catalog(self.name.location)
+        spark = self.lake.session or self.lake.spark
+        return analyzing.analyze(spark, str(self.name), lake=self.lake, **options)
 
     def status(self, *, columns: bool = True, policies: PolicySet | None = None) -> StatusReport:
         """Return the status: statistics, their visibility to engines, layout, policy breaches."""

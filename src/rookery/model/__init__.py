@@ -2,6 +2,7 @@
 
 from rookery.model.check import Check, CheckOutcome, findings
 from rookery.model.columns import column_named, no_column
+from rookery.model.engine import Engine
 from rookery.model.errors import (
     IN_MEMORY,
     UNUSABLE_FILE,
@@ -58,6 +59,7 @@ __all__ = [
     "CheckOutcome",
     "Compare",
     "EmptyCatalogError",
+    "Engine",
     "Estimate",
     "Field",
     "FormatError",

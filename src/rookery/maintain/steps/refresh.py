@@ -140,8 +140,15 @@ def run(view: TableView, planned: Plan) -> Ran:
             declare(table, store, kind, column)
         except UsageError as error:  # for example too many values for its kind: the rest is still useful
             notes.append(f"no {kind} index on {column}: {error}")
-    wanted = choice_of(view)
-    outcome = analyze(view.maintained.spark, table, store, wanted, progress=view.maintained.progress)
+    maintained = view.maintained
+    outcome = analyze(
+        maintained.spark,
+        table,
+        store,
+        choice_of(view),
+        engine=maintained.engine,
+        progress=maintained.progress,
+    )
     return Ran(outcome.files_to_read, outcome.bytes_to_read, tuple(notes))
 
 

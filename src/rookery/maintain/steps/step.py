@@ -16,7 +16,7 @@ from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.listing import Listings, list_table
 from rookery.maintain.steps.reachable_files import Named, named
 from rookery.maintain.survey import Survey
-from rookery.model import RookeryError, StorageError, TableName
+from rookery.model import Engine, RookeryError, StorageError, TableName
 from rookery.sidecar import Store
 from rookery.spark.procedures import row_session
 from rookery.tables import Table
@@ -53,6 +53,7 @@ class MaintainedTable:
     forced: bool = False  # `--yes`: do what is refused without it
     neighbours: Neighbours | None = None  # the catalog's other tables; None: they cannot be loaded
     progress: Progress = silent  # of files that are read for statistics
+    engine: Engine = Engine.SPARK  # that collects statistics
 
     def open(self) -> tuple[IcebergTable, Store]:
         """Load the table, which must be one of Iceberg."""

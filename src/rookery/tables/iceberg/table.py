@@ -20,7 +20,7 @@ from rookery.model.schema import Schema
 from rookery.puffin import BlobMetadata, WrittenFile
 from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 from rookery.tables.files import FileList
-from rookery.tables.iceberg import jvm
+from rookery.tables.iceberg import commit, jvm
 from rookery.tables.iceberg.deletes import attached_deletes, deletes_by_file
 from rookery.tables.iceberg.files import read_files
 from rookery.tables.iceberg.java_types import java_knows
@@ -309,13 +309,21 @@ class IcebergTable(Table):
 
     def register_statistics(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         snapshot_id: int,
         written: WrittenFile,
         is_named: Callable[[BlobMetadata], bool],
     ) -> None:
-        """Register a statistics file for a snapshot, by a commit of Java's."""
-        jvm.register_statistics(spark, self.name, snapshot_id, written, is_named)
+        """Register a statistics file for a snapshot: by Java, or without Spark by PyIceberg."""
+        if spark is None:
+            commit.register_statistics(self.table, self.name, snapshot_id, written, is_named)
+        else:
+            jvm.register_statistics(spark, self.name, snapshot_id, written, is_named)
+
+    @property
+    def not_committable(self) -> str | None:
+        """Why PyIceberg cannot commit to the table; None if it can."""
+        return commit.not_committable(self.table)
 
     @cached_property
     def not_loadable(self) -> str | None:
