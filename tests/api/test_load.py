@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions.literals import literal
+from pyiceberg.schema import Schema
 from pyiceberg.transforms import parse_transform
-from pyiceberg.types import IcebergType, StringType
+from pyiceberg.types import IcebergType, IntegerType, ListType, NestedField, StringType, StructType
 
 import rookery
 from rookery.api.lake import Lake
@@ -343,6 +344,41 @@ def test_names_that_files_do_not_like(lake: Lake, tmp_path: Path) -> None:
     path = csv(tmp_path, "odd name,a.b,ünï\n1,2,3\n")
     lake.load_files(path, "a.`odd t`", partition="odd name")
     assert rookery.table("a.`odd t`", lake).read().to_pylist() == [{"odd name": 1, "a.b": 2, "ünï": 3}]
+
+
+def test_lists_and_maps_of_structs_that_are_null(lake: Lake, tmp_path: Path) -> None:
+    structs = pa.struct([("odd name", pa.int64())])
+    columns = {
+        "l": pa.array([[{"odd name": 1}], None, [], [None]], pa.list_(structs)),
+        "m": pa.array([[("k", {"odd name": 1})], None, [], [("k", None)]], pa.map_(pa.string(), structs)),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    lake.load_files(tmp_path / "a.parquet", "db.t")
+    assert rookery.table("db.t", lake).read().to_pylist() == pa.table(columns).to_pylist()
+
+
+def test_required_parts(lake: Lake, tmp_path: Path) -> None:
+    """Of a struct that may be null, and of a list."""
+    lake.catalog.create_namespace("db")
+    part = NestedField(2, "x", IntegerType(), required=True)
+    element = ListType(4, IntegerType(), element_required=True)
+    schema = Schema(NestedField(1, "s", StructType(part)), NestedField(3, "l", element))
+    lake.catalog.create_table("db.t", schema)
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"l": pa.array([[1], None], pa.list_(pa.int32()))}), path)
+    lake.load_files(path, "db.t", append=True)
+    assert rookery.table("db.t", lake).read().to_pylist() == [{"s": None, "l": [1]}, {"s": None, "l": None}]
+    pq.write_table(pa.table({"l": pa.array([[1, None]], pa.list_(pa.int32()))}), path)
+    with pytest.raises(UsageError, match="an element that is required"):
+        lake.load_files(path, "db.t", append=True)
+
+
+def test_a_format_that_is_not_written(lake: Lake, tmp_path: Path) -> None:
+    lake.load_files(csv(tmp_path, "a\n1\n"), "db.t")
+    with lake.load("db.t").transaction() as change:
+        change.set_properties({"write.format.default": "orc"})
+    with pytest.raises(UsageError, match="as orc"):
+        lake.load_files(csv(tmp_path, "a\n1\n"), "db.t", append=True)
 
 
 def test_nested_columns(lake: Lake, tmp_path: Path) -> None:

@@ -54,6 +54,17 @@ def lasting(spark: SparkSession, lake: Lake) -> Iterator[str]:
         yield name
 
 
+def test_a_table_that_another_session_has_made_anew(spark: SparkSession, lake: Lake, name: str) -> None:
+    """The session's catalog has cached the one that had the name before, which cannot be refreshed."""
+    assert spark.table(name).count() == 80
+    another = spark.newSession()
+    another.sql(f"DROP TABLE {name}")
+    another.sql(f"CREATE TABLE {name} USING iceberg AS SELECT id k FROM range(3)")
+    rookery.analyze(spark, name, lake=lake)
+    assert rookery.table(name, lake).count() == 3
+    assert rookery.table(name, lake).scan(spark, "k = 1").count() == 1
+
+
 def append(lake: Lake, name: str, *numbers: int) -> None:
     """Commit as another engine does, of which Spark hears nothing."""
     lake.load(name).append(pa.table({"k": pa.array(numbers, pa.int64())}))

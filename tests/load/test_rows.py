@@ -159,8 +159,13 @@ class TestCsv:
         assert "a.csv, line 3: column b: " in error
         assert "UTF8" in error
 
+    def test_decimals_with_too_many_digits(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="column a cannot be stored"):
+            rows_of(write(tmp_path / "a.csv", "a\n1234.5\n"), given=pa.schema([("a", pa.decimal128(5, 2))]))
+
     def test_delimiter(self, tmp_path: Path) -> None:
         assert types_of(write(tmp_path / "a.csv", "a;b\n1;x, y\n")) == {"a": "int64", "b": "large_string"}
+        assert types_of(write(tmp_path / "b.csv", '"a, b, c";d\n1;2\n')) == {"a, b, c": "int64", "d": "int64"}
 
     def test_no_rows_and_no_bytes(self, tmp_path: Path) -> None:
         assert rows_of(write(tmp_path / "a.csv", "a,b\n")).num_rows == 0
@@ -229,6 +234,24 @@ class TestJson:
         assert table.column("a").to_pylist() == (texts if kind == "large_string" else moments)
         assert table.column("b").to_pylist() == [[text] for text in texts]
 
+    def test_bytes_that_are_no_text(self, tmp_path: Path) -> None:
+        (tmp_path / "a.jsonl").write_bytes(b'{"a": "x"}\n{"a": "caf\xe9"}\n')
+        assert "a.jsonl, line 2: the text is not UTF-8" in str(refused(tmp_path / "a.jsonl"))
+
+    @pytest.mark.parametrize("levels", [41, 100_000])
+    def test_values_that_are_nested_deeply(self, levels: int, tmp_path: Path) -> None:
+        """pyarrow ends the process if they are nested very deeply."""
+        deep = '{"a": ' + "[" * levels + "]" * levels + "}"
+        path = write(tmp_path / "a.jsonl", '{"b": "' + "[" * levels + '"}\n' + deep)
+        assert "a.jsonl, line 2: objects and arrays are nested" in str(refused(path))
+
+    def test_columns_that_json_cannot_have(self, tmp_path: Path) -> None:
+        """A table that is added to may have them, if the file lacks them."""
+        types = [pa.map_(pa.string(), pa.int32()), pa.binary(4), pa.time64("us"), pa.uuid()]
+        given = pa.schema([("a", pa.int32()), *(pa.field(str(kind), kind) for kind in types)])
+        table = rows_of(write(tmp_path / "a.jsonl", '{"a": 1}'), given=given)
+        assert list(table.to_pylist()[0].values()) == [1, None, None, None, None]
+
     def test_an_array(self, tmp_path: Path) -> None:
         error = refused(write(tmp_path / "a.json", '[{"a": 1}]'))
         assert "one JSON array" in str(error)
@@ -277,6 +300,24 @@ class TestInputs:
 
     def test_an_unknown_format(self, tmp_path: Path) -> None:
         assert "unknown format" in str(refused(write(tmp_path / "a.xlsx", "PK")))
+
+    def test_a_folder_within_itself(self, tmp_path: Path) -> None:
+        write(tmp_path / "t" / "below" / "a.csv", "a\n1\n")
+        (tmp_path / "t" / "below" / "link").symlink_to(tmp_path / "t")
+        assert "is a link to a folder that it is in" in str(refused(tmp_path / "t"))
+
+    def test_texts_that_are_not_utf8(self, tmp_path: Path) -> None:
+        data = pa.array([b"x", b"\xff"])
+        texts = pa.StringArray.from_buffers(2, *data.buffers()[1:])
+        pq.write_table(pa.table({"a": texts}), tmp_path / "a.parquet")
+        assert "column a" in str(refused(tmp_path / "a.parquet"))
+
+    @pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz"])
+    @pytest.mark.parametrize("data", [b"a\n1\n", gzip.compress(b'{"a": 1}\n' * 9999)[:30]])
+    def test_a_damaged_compression(self, name: str, data: bytes, tmp_path: Path) -> None:
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(StorageError, match=f"{name} cannot be read"):
+            rows_of(tmp_path / name)
 
     def test_a_damaged_file(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from rookery.load.inputs import Format, InputFile
-from rookery.model import StorageError, UsageError
 
 _ROWS = 64 << 10  # in a batch
 _READ_AHEAD = 2  # batches
@@ -23,15 +21,13 @@ class ColumnarFile:
 
     def examine(self, given: pa.Schema | None) -> pa.Schema:
         """Return its columns."""
-        with self._reading():
-            return self._dataset().schema
+        return self._dataset().schema
 
     def batches(self, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yield its rows."""
-        with self._reading():
-            yield from self._dataset().to_batches(
-                batch_size=_ROWS, batch_readahead=_READ_AHEAD, fragment_readahead=1
-            )
+        yield from self._dataset().to_batches(
+            batch_size=_ROWS, batch_readahead=_READ_AHEAD, fragment_readahead=1
+        )
 
     def _dataset(self) -> ds.Dataset:
         kind: ds.FileFormat | str = self.source.format.value
@@ -39,20 +35,3 @@ class ColumnarFile:
             # Spark has written times in 96 bits, which nanoseconds do not cover.
             kind = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
         return ds.dataset(self.source.path, filesystem=self.source.files, format=kind)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        try:
-            yield
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-            raise UsageError(
-                f"{self.source.shown} cannot be read: {' '.join(str(error).split())}",
-                hint="is the file complete, and of the format of its name? Nothing was loaded",
-            ) from error
-        except OSError as error:
-            if isinstance(error, StorageError):
-                raise
-            raise StorageError(
-                f"{self.source.shown} cannot be read: {' '.join(str(error).split())}",
-                hint="is the file complete, and of the format of its name? Nothing was loaded",
-            ) from error

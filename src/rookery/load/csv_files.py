@@ -20,6 +20,7 @@ _BLOCK = 8 << 20  # bytes; types are first taken from one
 _SAMPLE = 64 << 10
 _DELIMITERS = ",;\t|"
 _TABS = ("tsv", "tab")
+_QUOTED = re.compile(r'"[^"]*"')
 _CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?(.*)", re.S)
 _ROW = re.compile(r"Row #(\d+): (.*)", re.S)
 _INVALID = re.compile(r"invalid value '(.*)'", re.S)
@@ -33,9 +34,9 @@ class CsvFile:
         self.delimiter = "\t" if source.ending in _TABS else self._delimiter()
 
     def _delimiter(self) -> str:
-        """The one of the usual delimiters that is most frequent in the first line."""
+        """The one of the usual delimiters that is most frequent in the first line, outside of quotes."""
         with self.source.open() as opened:
-            first = opened.read(_SAMPLE).decode(errors="replace").partition("\n")[0]
+            first = _QUOTED.sub("", opened.read(_SAMPLE).decode(errors="replace")).partition("\n")[0]
         return max(_DELIMITERS, key=first.count)
 
     def examine(self, given: pa.Schema | None) -> pa.Schema:

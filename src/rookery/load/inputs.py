@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -15,7 +18,7 @@ import pyarrow.fs as pafs
 from rookery.io import local_path, scheme_of, shown
 from rookery.io.file_io import LocationFileIO, file_io
 from rookery.io.redaction import reason_of
-from rookery.model import MissingFileError, StorageError, UsageError
+from rookery.model import MissingFileError, RookeryError, StorageError, UsageError
 
 
 class Format(StrEnum):
@@ -62,6 +65,20 @@ class InputFile:
     def open(self) -> pa.NativeFile:
         """Open it to be read from its beginning, decompressed."""
         return self.files.open_input_stream(self.path, compression=_endings(self.path)[1])
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Name the file in errors of pyarrow."""
+        try:
+            yield
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OSError) as error:
+            if isinstance(error, RookeryError):
+                raise
+            kind = StorageError if isinstance(error, OSError) else UsageError
+            raise kind(
+                f"{self.shown} cannot be read: {' '.join(str(error).split())}",
+                hint="is the file complete, and of the format of its name? Nothing was loaded",
+            ) from error
 
 
 def find_inputs(locations: Sequence[str], properties: Mapping[str, str]) -> list[InputFile]:
@@ -111,11 +128,19 @@ def _of_folder(files: pafs.FileSystem, path: str, location: str) -> Iterator[Inp
     loaded = 0
     for info in sorted(found, key=lambda each: each.path):
         below = info.path[len(path) :].lstrip("/")
+        if info.type == pafs.FileType.Directory and isinstance(files, pafs.LocalFileSystem):
+            _check_link(info.path)
         if info.type == pafs.FileType.File and not any(part[:1] in "._" for part in below.split("/")):
             loaded += 1
             yield _input(files, info, below, f"{location.rstrip('/')}/{below}")
     if not loaded:
         raise MissingFileError(f"{shown(location)}: the folder has no files", hint="check the path")
+
+
+def _check_link(folder: str) -> None:
+    """Refuse a folder that is within itself: its files would be loaded many times."""
+    if os.path.islink(folder) and Path(folder).parent.resolve().is_relative_to(Path(folder).resolve()):
+        raise UsageError(f"{folder} is a link to a folder that it is in", hint="remove the link")
 
 
 def _input(files: pafs.FileSystem, info: pafs.FileInfo, below: str, location: str) -> InputFile:

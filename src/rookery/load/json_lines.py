@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
@@ -15,6 +17,9 @@ from rookery.load.types import merged, stored_schema, without_nulls
 from rookery.model import UsageError
 
 _CHUNK = 8 << 20  # bytes that are parsed together
+_MOST_LEVELS = 40  # of a value: an array is two levels of a Parquet file, of which pyarrow reads 100
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.S)
+_OPENING, _CLOSING = list(b"[{"), list(b"]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,7 @@ class JsonLinesFile:
         """Return its columns, after all lines were read; *given* are types that are known."""
         columns: dict[str, pa.DataType] = {}
         for lines in self._lines():
+            self._check(lines)
             known = _parsed_schema(given) if given is not None else None
             table = self._parsed(lines, known, "infer")
             if any(_has_times(kind) for kind in table.schema.types):
@@ -52,6 +58,18 @@ class JsonLinesFile:
                     raise self._mixed(lines, field.name, columns[field.name])
                 columns[field.name] = kind
         return pa.schema(list(columns.items()))
+
+    def _check(self, lines: _Lines) -> None:
+        """Refuse what pyarrow lets pass, or what ends the process in which it parses."""
+        try:
+            lines.text.decode()
+        except UnicodeDecodeError as error:
+            number = lines.text.count(b"\n", 0, error.start)
+            raise self._bad_line(lines.first + number, "the text is not UTF-8") from error
+        deep = _first_too_deep(lines.text)
+        if deep is not None:
+            reason = f"objects and arrays are nested in more than {_MOST_LEVELS} levels"
+            raise self._bad_line(lines.first + deep, reason)
 
     def _in_types(self, lines: _Lines, table: pa.Table, given: pa.Schema) -> pa.Table:
         """Return lines with texts as the dates and times that the given types ask for."""
@@ -139,6 +157,25 @@ class JsonLinesFile:
             return bool(opened.read(1024).lstrip()[:1] == b"[")
 
 
+def _first_too_deep(text: bytes) -> int | None:
+    """Return the first line, from 0, whose values are nested too deeply.
+
+    >>> _first_too_deep(b'{"a": "[["}\\n' + b"[" * 99), _first_too_deep(b'{"a": "' + b"[" * 99 + b'"}')
+    (1, None)
+    """
+    data = np.frombuffer(text, np.uint8)
+    opened = np.flatnonzero((data == ord("[")) | (data == ord("{")))
+    ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
+    before = np.searchsorted(opened, ends)
+    for number in np.flatnonzero(np.diff(before, prepend=0) > _MOST_LEVELS).tolist():
+        start = int(ends[number - 1]) + 1 if number else 0
+        marks = np.frombuffer(_TEXT.sub(b"", text[start : int(ends[number])]), np.uint8)
+        levels = np.isin(marks, _OPENING).astype(np.int64) - np.isin(marks, _CLOSING)
+        if levels.cumsum().max(initial=0) > _MOST_LEVELS:
+            return number
+    return None
+
+
 def _first_bad(text: bytes, parse: Callable[[bytes], pa.Table], error: Exception) -> tuple[int, str]:
     """Return the first line, from 0, with which parsing fails, and why; by bisection."""
     lines = text.splitlines(keepends=True)
@@ -203,8 +240,22 @@ def _time_type(texts: pa.ChunkedArray) -> pa.DataType:
 
 
 def _parsed_schema(columns: pa.Schema) -> pa.Schema:
-    """Return the types that pyarrow parses JSON to, for those that are stored."""
-    return pa.schema([field.with_type(_parsed_type(without_nulls(field.type))) for field in columns])
+    """Return the types that pyarrow parses JSON to, for those that are stored and that it can parse."""
+    return pa.schema(
+        [
+            field.with_type(_parsed_type(without_nulls(field.type)))
+            for field in columns
+            if _is_parsed(field.type)
+        ]
+    )
+
+
+def _is_parsed(kind: pa.DataType) -> bool:
+    """Whether pyarrow parses JSON to a type; the others can only be those of columns that a file lacks."""
+    if pa.types.is_struct(kind) or pa.types.is_large_list(kind) or pa.types.is_list(kind):
+        return all(_is_parsed(kind.field(number).type) for number in range(kind.num_fields))
+    others = (pa.types.is_map, pa.types.is_fixed_size_binary, pa.types.is_time)
+    return kind != pa.uuid() and not any(check(kind) for check in others)
 
 
 def _parsed_type(kind: pa.DataType) -> pa.DataType:
@@ -212,10 +263,8 @@ def _parsed_type(kind: pa.DataType) -> pa.DataType:
         return pa.struct([part.with_type(_parsed_type(part.type)) for part in kind])
     if pa.types.is_large_list(kind) or pa.types.is_list(kind):
         return pa.list_(kind.value_field.with_type(_parsed_type(kind.value_type)))
-    if pa.types.is_map(kind):
-        return pa.map_(_parsed_type(kind.key_type), _parsed_type(kind.item_type))
     # Times are parsed by a cast, which minds time zones.
-    if pa.types.is_large_string(kind) or pa.types.is_temporal(kind) or kind == pa.uuid():
+    if pa.types.is_large_string(kind) or pa.types.is_temporal(kind):
         return pa.string()
     if pa.types.is_large_binary(kind):
         return pa.binary()

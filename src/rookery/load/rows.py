@@ -40,9 +40,10 @@ class InputRows:
     def batches(self, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yield all rows in the types of *columns*, which has every column; what a file lacks is null."""
         for reader in self.readers:
-            for batch in reader.batches(columns):
-                if batch.num_rows:
-                    yield _batch(batch, columns, reader.source)
+            with reader.source.reading():
+                for batch in reader.batches(columns):
+                    if batch.num_rows:
+                        yield _batch(batch, columns, reader.source)
 
 
 def examine(inputs: Sequence[InputFile], given: pa.Schema | None = None) -> InputRows:
@@ -55,7 +56,8 @@ def examine(inputs: Sequence[InputFile], given: pa.Schema | None = None) -> Inpu
     read_as: dict[str, str] = {}
     readers = tuple(map(_reader, inputs))
     for reader in readers:
-        raw = reader.examine(given)
+        with reader.source.reading():
+            raw = reader.examine(given)
         stored = stored_schema(raw, reader.source.shown)
         for field in (*stored, *_keys(reader.source, stored, inputs)):
             kind = merged(kinds.get(field.name, field.type), field.type)
@@ -80,7 +82,8 @@ def examine(inputs: Sequence[InputFile], given: pa.Schema | None = None) -> Inpu
 
 def _reader(source: InputFile) -> Reader:
     if source.format is Format.CSV:
-        return CsvFile(source)
+        with source.reading():
+            return CsvFile(source)
     return JsonLinesFile(source) if source.format is Format.JSON else ColumnarFile(source)
 
 

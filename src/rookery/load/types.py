@@ -152,15 +152,32 @@ def _are_alike(first: pa.DataType, second: pa.DataType) -> bool:
 
 def cast_column(column: pa.Array, kind: pa.DataType, name: str, file: str) -> pa.Array:
     """Return a column in a type; no value changes."""
-    if column.type == kind:
-        return column
-    if pa.types.is_run_end_encoded(column.type):
-        column = pc.run_end_decode(column)
     try:
-        return column.cast(kind)
+        column.validate(full=True)  # texts may be no UTF-8, and decimals have too many digits
+        if column.type == kind:
+            return column
+        if pa.types.is_run_end_encoded(column.type):
+            column = pc.run_end_decode(column)
+        stored = column.cast(kind)
+        if _lacks_elements(stored):
+            raise pa.ArrowInvalid("an element that is required has no value")
+        return stored
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(
             f"{file}: column {name} cannot be stored as {kind}: {reason}",
             hint="convert the column in the file; nothing was loaded",
         ) from error
+
+
+def _lacks_elements(values: pa.Array) -> bool:
+    """Whether a required element of a list or map is null: a cast checks the parts of structs alone."""
+    if isinstance(values, pa.StructArray):
+        return any(map(_lacks_elements, values.flatten()))
+    if isinstance(values, pa.MapArray):
+        field, elements = values.type.item_field, values.items
+    elif isinstance(values, pa.LargeListArray):
+        field, elements = values.type.value_field, values.flatten()
+    else:
+        return False
+    return bool(elements.null_count and not field.nullable) or _lacks_elements(elements)

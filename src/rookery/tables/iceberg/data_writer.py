@@ -10,16 +10,24 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.io import FileIO, OutputFile
-from pyiceberg.io.pyarrow import write_file
-from pyiceberg.manifest import DataFile
+from pyiceberg.io.fileformat import FileFormatFactory, FileFormatModel
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionKey
-from pyiceberg.schema import Schema
-from pyiceberg.table import WriteTask
+from pyiceberg.schema import Schema, sanitize_column_names
+from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.sorting import NullOrder, SortDirection
+from pyiceberg.typedef import Record
 
+from rookery.model import UsageError
 from rookery.tables.iceberg.partition_values import column_at, split
-from rookery.tables.iceberg.table_properties import DEFAULT_FILE_SIZE, TARGET_FILE_SIZE, number_of
+from rookery.tables.iceberg.table_properties import (
+    DEFAULT_FILE_SIZE,
+    FILE_FORMAT,
+    TARGET_FILE_SIZE,
+    number_of,
+)
 
 _FILE_MEMORY = 256 << 20  # bytes of rows in a file, as they are in memory
 _SORT_MEMORY = 1 << 30  # bytes of rows that are sorted together
@@ -79,6 +87,7 @@ class DataWriter:
         self.file_memory = min(file_memory, target)
         self.memory = max(sort_memory, self.file_memory) if self.order else self.file_memory
         self.files: list[DataFile] = []
+        self._format = _format(metadata.properties.get(FILE_FORMAT, "parquet"))
         self._buffers: dict[str, _Buffer] = {}
         self._pending: list[pa.RecordBatch] = []
         self._pending_size = 0
@@ -138,14 +147,26 @@ class DataWriter:
         count = -(-rows.nbytes // self.file_memory)
         step = -(-rows.num_rows // max(count, 1))
         for start in range(0, rows.num_rows, step):
-            task = WriteTask(
-                write_uuid=self._uuid,
-                task_id=next(self._counter),
-                schema=self.schema,
-                record_batches=rows.slice(start, step).combine_chunks().to_batches(),
-                partition_key=buffer.key,
-            )
-            self.files.extend(write_file(self.io, self.metadata, iter([task])))
+            self.files.append(self._written(rows.slice(start, step).combine_chunks(), buffer.key))
+
+    def _written(self, rows: pa.Table, key: PartitionKey | None) -> DataFile:
+        """Write a file; PyIceberg's `write_file` makes lists and maps of structs that are null empty."""
+        properties = self.metadata.properties
+        schema = sanitize_column_names(self.schema)
+        locations = load_location_provider(self.metadata.location, properties)
+        name = f"00000-{next(self._counter)}-{self._uuid}.{self._format.file_extension()}"
+        output = self.io.new_output(locations.new_data_location(name, key))
+        with self._format.create_writer(output, schema, properties) as writer:
+            writer.write(_in_schema(rows, schema_to_pyarrow(schema)))
+        return DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=output.location,
+            file_format=self._format.format,
+            partition=Record() if key is None else key.partition,
+            file_size_in_bytes=len(output),
+            spec_id=self.metadata.default_spec_id,
+            **writer.result().to_serialized_dict(),
+        )
 
     def _sorted(self, rows: pa.Table) -> pa.Table:
         columns: dict[str, pa.Array] = {}
@@ -162,6 +183,47 @@ class DataWriter:
             descending = part.direction == SortDirection.DESC
             keys.append((f"value{number}", "descending" if descending else "ascending"))
         return rows.take(pc.sort_indices(pa.table(columns), sort_keys=keys))
+
+
+def _format(name: str) -> FileFormatModel:
+    try:
+        return FileFormatFactory.get(FileFormat(name))
+    except ValueError as error:
+        raise UsageError(
+            f"the table's files are to be written as {name}, which PyIceberg does not write",
+            hint=f"load into a table without the property {FILE_FORMAT}, or use Spark",
+        ) from error
+
+
+def _in_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows under the names and ids of a file, whose types are those of the rows.
+
+    >>> named = pa.list_(pa.struct([pa.field("a_b", pa.int64(), nullable=False)]))
+    >>> _in_schema(pa.table({"x-y": [[{"a-b": 1}], None]}), pa.schema([("x_y", named)])).to_pylist()
+    [{'x_y': [{'a_b': 1}]}, {'x_y': None}]
+    """
+    fields = [field.with_type(_optional(field.type)) for field in schema]
+    columns = [
+        pa.chunked_array([chunk.view(field.type) for chunk in column.chunks], field.type)
+        for column, field in zip(rows.columns, fields, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _optional(kind: pa.DataType) -> pa.DataType:
+    """Return a type whose parts may be null: pyarrow writes no required part of a struct that is null."""
+    if pa.types.is_struct(kind):
+        return pa.struct([_optional_part(part) for part in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field, _optional_part(kind.item_field))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        made = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return made(_optional_part(kind.value_field))
+    return kind
+
+
+def _optional_part(field: pa.Field) -> pa.Field:
+    return field.with_type(_optional(field.type)).with_nullable(True)
 
 
 def delete_files(io: FileIO, locations: Sequence[str]) -> list[str]:

@@ -39,6 +39,7 @@ import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.types.StructType;
 public class RookeryRead {
   static final java.lang.ref.Cleaner CLEANER = java.lang.ref.Cleaner.create();
@@ -86,14 +87,21 @@ public class RookeryRead {
     Unstage(Table table, String key) { this.table = table; this.key = key; }
     public void run() { ScanTaskSetManager.get().removeTasks(table, key); }
   }
+  static Table refreshed(SparkSession session, String name) throws Exception {
+    Table table = Spark3Util.loadIcebergTable(session, name);
+    table.refresh();
+    return table;
+  }
   public static Object load(Object session, String name) throws Exception {
     // Spark loads a catalog by the settings of the thread's active session.
     scala.Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession((SparkSession) session);
     try {
-      Table table = Spark3Util.loadIcebergTable((SparkSession) session, name);
-      table.refresh();
-      return table;
+      return refreshed((SparkSession) session, name);
+    } catch (IllegalStateException replaced) {  // the catalog has cached another table, which had this name
+      Spark3Util.CatalogAndIdentifier found = Spark3Util.catalogAndIdentifier((SparkSession) session, name);
+      ((TableCatalog) found.catalog()).invalidateTable(found.identifier());
+      return refreshed((SparkSession) session, name);
     } finally {
       if (before.isDefined()) SparkSession.setActiveSession((SparkSession) before.get());
       else SparkSession.clearActiveSession();

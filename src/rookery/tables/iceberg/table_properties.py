@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+FILE_FORMAT = "write.format.default"
 TARGET_FILE_SIZE = "write.target-file-size-bytes"
 DEFAULT_FILE_SIZE = 512 << 20
 TARGET_MANIFEST_SIZE = "commit.manifest.target-size-bytes"
