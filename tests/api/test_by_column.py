@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -45,6 +46,13 @@ def test_a_column_that_is_not_there(stats: StatsReport) -> None:
     with pytest.raises(KeyError) as caught:
         stats["xyz"]
     assert caught.value.__notes__ == ["hint: the columns are amount, Country"]
+
+
+def test_ipython_shows_a_report_as_it_is_printed(stats: StatsReport) -> None:
+    printer = io.StringIO()
+    printer.text = printer.write  # type: ignore[attr-defined]
+    stats._repr_pretty_(printer, cycle=False)
+    assert printer.getvalue() == str(stats)
 
 
 def test_as_a_data_frame(stats: StatsReport, lake: Lake, tmp_path: Path) -> None:

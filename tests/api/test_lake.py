@@ -119,3 +119,30 @@ def test_columns_of_a_table_are_lists(own_lake: Lake) -> None:
         table.estimate(group_by="a")
     with pytest.raises(UsageError, match="list of names"):
         table.scan(None, columns="a")  # type: ignore[arg-type]
+
+
+def test_what_does_not_exist_has_a_hint_by_its_cause(
+    own_lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_lake.catalog.create_namespace("db")
+    own_lake.catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
+    monkeypatch.chdir(tmp_path)
+    for name in ("my-sales.csv", "s.csv"):
+        (tmp_path / name).touch()
+    hints = {
+        "my-sales.csv": "my-sales.csv is a file: `rookery load my-sales.csv db.my_sales` makes a table of it",
+        "./s.csv": "./s.csv is a file: `rookery load ./s.csv db.s` makes a table of it",
+        "db.tt": "did you mean db.t?",
+        "prod.db.zzzzzzzz": "no catalog 'prod' is configured: add it to .pyiceberg.yaml, "
+        "or pass spark= of a session that has it",
+        "db.below.zzzzzzzz": "check the name, or use --catalog; `rookery tables` lists them",
+    }
+    for name, hint in hints.items():
+        with pytest.raises(UsageError) as caught:
+            rookery.table(name, own_lake).stats()
+        assert caught.value.hint == hint
+
+
+def test_what_is_no_session_is_refused(own_lake: Lake) -> None:
+    with pytest.raises(UsageError, match="a str is not a Spark session"):
+        rookery.analyze("db.t", "spark", lake=own_lake)  # type: ignore[arg-type]

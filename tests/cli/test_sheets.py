@@ -91,3 +91,16 @@ def test_names_are_whole_and_the_least_important_columns_are_left_out(width: int
     assert left_out == {120: [], 95: [], 80: ["score", "files"]}[width]
     for word in ROWS[1][4].split():
         assert word in "\n".join(lines)
+
+
+def test_one_long_name_does_not_take_the_room_of_other_columns() -> None:
+    names = ["lake.sales." + "_".join(["very"] * 10) + "_long", "lake.sales.orders"]
+    rows = [(name, "30", "never", "statistics were never collected") for name in names]
+    cells = table(("table", "score", "statistics", "needs"), rows, {1}, (2,))
+    file = io.StringIO()
+    Console(file=file, width=80, color_system=None).print(cells)
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "".join(line.split()[0] for line in lines[1:3]) == names[0]
+    assert [line.rstrip().split("  ")[-1] for line in lines if "never" in line] == [rows[0][-1]] * 2
+    assert cells.left_out(80) == ["statistics"]

@@ -434,6 +434,7 @@ class TestBadInput:
         [
             (["analyze", "{table}", "--columns", "nope"], "there is no column 'nope'", "id, name, at.city"),
             (["analyze", "{table}", "--exclude", "nope"], "there is no column 'nope'", "the columns are"),
+            (["analyze", "{table}", "--top-k", "nam"], "there is no column 'nam'", "did you mean name?"),
             (["analyze", "{table}", "--columns", "id", "--exclude", "id"], "no column is left", "fewer"),
             (["analyze", "{table}", "--snapshot", "7"], "has no snapshot 7", "--snapshot"),
             (["analyze", "{table}", "--snapshot", "x"], "Invalid value for '--snapshot'", "--help"),

@@ -13,8 +13,9 @@ from tests.lakehouse import sqlite_lake, sqlite_words
 
 ROWS = pa.table({"id": [1, 2, 3], "word": ["a", "b", "b"]})
 _PROGRAM = """
-import json, sys
+import json, pydoc, sys
 sys.modules["pyspark"] = None  # as if it were not installed
+import rookery
 from rookery.cli.app import run
 from rookery.collect import engine_choice
 options = json.loads(sys.argv[1])
@@ -23,6 +24,7 @@ engine_choice.LOCAL_LIMIT = 0
 codes.append(run([*options, "analyze", "db.t", "--full"]))
 codes.append(run([*options, "analyze", "db.t", "db.other"]))
 codes.append(run([*options, "analyze", "db.t", "--full", "--engine", "local"]))
+pydoc.render_doc(rookery)  # as `help` does
 assert not [name for name in sys.modules if name.startswith(("pyspark.", "py4j"))]
 sys.exit(json.dumps(codes))
 """

@@ -271,7 +271,7 @@ def test_nulls_among_deleted_rows_are_not_counted(
     assert column_of(name, lake, "y").nulls == 5
     spark.sql(f"DELETE FROM {name} WHERE x = 2")
     assert column_of(name, lake, "x").nulls == 0
-    assert column_of(name, lake, "y").unknown["nulls"] == "1 of 1 files with deleted rows"
+    assert column_of(name, lake, "y").unknown["nulls"] == "1 of 1 file with deleted rows"
 
 
 # -- columns that files lack, or have under a name

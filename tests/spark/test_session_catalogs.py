@@ -175,6 +175,9 @@ def test_a_catalog_that_no_query_has_used_yet(prod: Known, spark: SparkSession) 
 
 def test_what_is_not_there(prod: Known) -> None:
     hint = "the session has the catalogs lake, prod, spark_catalog; its current one is lake"
+    with pytest.raises(MissingTableError) as alike:
+        rookery.analyze(prod.session, "prod.default.event")
+    assert alike.value.hint == "did you mean prod.default.events?"
     for name, error, message in (
         ("prod.default.nothing", MissingTableError, "there is no table prod.default.nothing"),
         ("prod.nowhere.nothing", MissingTableError, "there is no table prod.nowhere.nothing"),

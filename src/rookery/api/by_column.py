@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 from rookery.model import MissingColumnError
+from rookery.model.columns import columns_hint
 
 __all__: list[str] = []
 
@@ -35,7 +35,7 @@ class ByColumn(Generic[Line]):
         alike = [line for line in self.columns if line.name.lower() == str(name).lower()]
         if len(alike) == 1:
             return alike[0]
-        raise MissingColumnError(f"there is no column '{name}'", hint=_hint(str(name), list(self)))
+        raise MissingColumnError(f"there is no column '{name}'", hint=columns_hint(str(name), list(self)))
 
     def __contains__(self, name: object) -> bool:
         """Whether there is a line of that column."""
@@ -44,11 +44,3 @@ class ByColumn(Generic[Line]):
     def __iter__(self) -> Iterator[str]:
         """Yield the names of the columns."""
         return (line.name for line in self.columns)
-
-
-def _hint(name: str, names: Sequence[str]) -> str:
-    """Return which names are like one, or else all of them."""
-    close = get_close_matches(name, names)
-    if close:
-        return f"did you mean {' or '.join(close)}?"
-    return f"the columns are {', '.join(names[:8])}{' …' if len(names) > 8 else ''}"

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rookery.api.closest import empty_hint, missing_hint
+from rookery.api.closest import empty_hint, file_hint, missing_hint
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.model import (
     CatalogError,
@@ -93,6 +93,8 @@ class Lake:
         try:
             return TableName.parse(text, default_catalog=self.name, catalogs=configured().keys())
         except UsageError as error:
+            if hint := file_hint(text):
+                raise UsageError(error.message, hint=hint) from error
             if "." in text or not text:
                 raise
             hint = missing_hint(self._catalog, TableName(self.name, (), text))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from rookery.api.closest import missing_hint
 from rookery.api.lake import Lake
 from rookery.api.table import TableHandle
 from rookery.model import MissingTableError, TableName, UsageError, split_name
@@ -57,7 +58,8 @@ class SessionLake(Lake):
         return self._catalog if name.catalog == self.name else _lake(self._spark, name.catalog)._catalog
 
     def _missing_hint(self, name: TableName) -> str:
-        return describe_catalogs(self._spark)
+        hint = missing_hint(self._catalog_of(name), name, qualified=True)
+        return hint if hint.startswith("did you mean") else describe_catalogs(self._spark)
 
     @property
     def session(self) -> SparkSession | None:

@@ -1,5 +1,6 @@
 """Reports on a terminal: text is wrapped; where that is not enough, the least important columns are left out.
 
+Names are wrapped where they are longer than half of the terminal and leave the other columns no room.
 Where all columns are important, they go below each other.
 """
 
@@ -33,17 +34,20 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Draw it in the width that there is."""
-        natural, room = self._natural(), options.max_width
+        natural, room = self._natural(), options.max_width + _GAP  # no gap after the last column
         shown = kept(natural, self.right, self.spare, room)
         whole = {*self.right, 0} if self.spare else self.right
         numbers = [place for place, number in enumerate(shown) if number in whole]
         least = _LEAST_OF_NAMED if self.spare else _LEAST
-        for part in fitted([natural[number] for number in shown], numbers, room, least):
+        widths = [natural[number] for number in shown]
+        if self.spare:
+            widths[0] = min(widths[0], max(room - sum(widths[1:]), room // 2))
+        for part in fitted(widths, numbers, room, least):
             yield self._part({shown[place]: width for place, width in part.items()})
 
     def left_out(self, room: int) -> list[str]:
         """Return the names of the columns that are not drawn in a width."""
-        shown = kept(self._natural(), self.right, self.spare, room)
+        shown = kept(self._natural(), self.right, self.spare, room + _GAP)
         return [name for number, name in enumerate(self.header) if number not in shown]
 
     def _natural(self) -> list[int]:
@@ -51,7 +55,13 @@ class FittedTable:
         return [_GAP + max(map(cell_len, column)) for column in zip(*lines, strict=True)]
 
     def _part(self, widths: dict[int, int]) -> Table:
-        table = Table(box=None, padding=(0, _GAP, 0, 0), header_style="dim", show_header=bool(self.header))
+        table = Table(
+            box=None,
+            padding=(0, _GAP, 0, 0),
+            pad_edge=False,
+            header_style="dim",
+            show_header=bool(self.header),
+        )
         for number, width in widths.items():
             side = "right" if number in self.right else "left"
             name = self.header[number] if self.header else ""
@@ -67,10 +77,8 @@ def kept(natural: Sequence[int], right: Collection[int], spare: Sequence[int], r
     >>> kept([10, 20, 40, 8], {1, 3}, (3, 1), 60), kept([10, 20, 40, 8], {1, 3}, (3, 1), 50)
     ([0, 1, 2], [0, 2])
     """
-    least = [
-        width if number in right or number == 0 else min(width, _LEAST)
-        for number, width in enumerate(natural)
-    ]
+    least = [width if number in right else min(width, _LEAST) for number, width in enumerate(natural)]
+    least[:1] = [min(width, room // 2) for width in natural[:1]]
     shown = list(range(len(natural)))
     for number in spare:
         if sum(least[each] for each in shown) <= room:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rookery.model import Field, Value
+from rookery.model.report import counted
 from rookery.model.text import escaped
 from rookery.model.type_names import base_type, scale_of
 from rookery.model.uuids import is_cut
@@ -29,9 +30,9 @@ from rookery.values.canonical import SUPPORTED, bound_from_bytes, is_float, unsc
 
 _CUT = frozenset({"string", "binary", "fixed"})
 _TIMES = frozenset({"time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
-_WITHOUT_BOUNDS = "files without bounds"
-_WITHOUT_COUNTS = "files without counts of nulls"
-_DELETED_FROM = "files with deleted rows"
+_WITHOUT_BOUNDS = "without bounds"
+_WITHOUT_COUNTS = "without counts of nulls"
+_DELETED_FROM = "with deleted rows"
 _REPEATED = "a row has any number of values"
 
 
@@ -157,4 +158,4 @@ class ColumnBounds:
 
 
 def _of(files: NDArray[np.bool_], what: str) -> str:
-    return f"{int(files.sum()):,} of {len(files):,} {what}"
+    return f"{int(files.sum()):,} of {counted(len(files), 'file')} {what}"

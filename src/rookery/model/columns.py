@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Protocol, TypeVar
 
 from rookery.model.errors import UsageError
+
+_LISTED = 8  # names in a hint
 
 
 class Named(Protocol):
@@ -34,5 +37,16 @@ def column_named(columns: Sequence[_Named], name: str) -> _Named:
 
 def no_column(columns: Sequence[Named], name: str, what: str = "there is no column") -> UsageError:
     """Return the error that a name matches no column, or several, with the known columns."""
-    known = ", ".join(column.name for column in columns[:8]) + (" …" if len(columns) > 8 else "")
-    return UsageError(f"{what} '{name}'", hint=f"the columns are {known}")
+    return UsageError(f"{what} '{name}'", hint=columns_hint(name, [column.name for column in columns]))
+
+
+def columns_hint(name: str, names: Sequence[str]) -> str:
+    """Return which names are like one, or else the first of all.
+
+    >>> columns_hint("amout", ["id", "amount"]), columns_hint("x", ["id", "amount"])
+    ('did you mean amount?', 'the columns are id, amount')
+    """
+    close = get_close_matches(name, names)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"the columns are {', '.join(names[:_LISTED])}{' …' if len(names) > _LISTED else ''}"

@@ -122,6 +122,10 @@ class Report:
     def __str__(self) -> str:
         return "\n".join(map(str, self.sheets()))
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows where it shows no HTML."""
+        printer.text("…" if cycle else str(self))
+
     def _repr_html_(self) -> str:
         return "".join(sheet.html() for sheet in self.sheets())
 

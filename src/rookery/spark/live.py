@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from rookery.model import MachineError
+from rookery.model import MachineError, UsageError
 from rookery.spark.catalogs import ICEBERG_RUNTIME
+from rookery.spark.extra import with_pyspark
 from rookery.spark.versions import JARS, check_runtime, check_version
 from rookery.tables.java_errors import is_foreign
 
@@ -26,6 +27,18 @@ _CANCEL_EVERY, _CANCEL_TIMES = 0.2, 300  # for a minute
 def has_jvm(spark: SparkSession) -> bool:
     """Whether a session has a JVM in reach; one of Spark Connect has not."""
     return hasattr(spark, "_jvm")
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether it is a session of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def check_type(spark: SparkSession) -> None:
+    """Refuse what is no session."""
+    if not (has_jvm(spark) or is_connect(spark)):
+        with_pyspark("pyspark.sql")
+        raise UsageError(f"a {type(spark).__name__} is not a Spark session", hint="pass a SparkSession")
 
 
 def check_session(
@@ -68,6 +81,7 @@ def cloned_session(spark: SparkSession) -> SparkSession:
 def check_jvm(spark: SparkSession) -> None:
     """Refuse a session of Spark Connect too, for work that needs Iceberg's Java side."""
     if not has_jvm(spark):
+        check_type(spark)
         raise MachineError(
             "a session of Spark Connect has no JVM in reach, which this needs", hint="use a classic session"
         )

@@ -88,7 +88,7 @@ def test_sketches_of_very_many_values(watched: Watched) -> None:
     watched.analyze()
     still = watched.column()
     assert still.ndv_high is not None
-    assert 28_000 < still.ndv_low < 30_000 < still.ndv_high < 32_000
+    assert 28_000 < still.ndv_low < 30_000 == still.ndv_high  # rows
     watched.append(range(50_000, 70_000))
     watched.sql("DELETE FROM TABLE_NAME WHERE c % 10 = 1")
     moved = watched.column()

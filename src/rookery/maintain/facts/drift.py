@@ -89,11 +89,13 @@ def drifts(
     if columns and (len(counted) < len(columns) or not unread.known.all() or unread.rows_gone):
         survey.fileset.expect_all_columns()
     nothing = Unread(np.zeros_like(unread.known), np.zeros_like(unread.known), unread.whole, 0)
+    rows = float(survey.numbers("rows").sum())
     results = []
     for field in columns:
         before = counted.get(field.id)
         if before is not None and unread.known.all() and not unread.rows_gone:
-            results.append(Drift(field, before.value, before.low, before.high, moved=False))
+            most = before.high if field.repeated else min(before.high, rows)
+            results.append(Drift(field, before.value, before.low, most, moved=False))
             continue
         low, high = _between(survey, field, before or Estimate.exact(0), unread if before else nothing)
         results.append(Drift(field, before.value if before else None, low, high))

@@ -1,8 +1,7 @@
 """Sessions that are attached: their queries are planned with what Rookery knows."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from rookery.spark.extra import with_pyspark
 
 if TYPE_CHECKING:
     from rookery.spark.attach.session import (
@@ -18,7 +17,7 @@ __all__ = ["Attachment", "attach", "attach_unless_attached", "attached_queries",
 
 
 def __getattr__(name: str) -> Any:
-    """Import pyspark only when a session is attached."""
+    """Import the planner of queries only when it is needed; pyspark only when a session is attached."""
     if name in __all__:
-        return getattr(with_pyspark("rookery.spark.attach.session"), name)
+        return getattr(import_module("rookery.spark.attach.session"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,19 +10,19 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
-
-from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import SparkSession
 
 from rookery.model import MachineError, UsageError
 from rookery.model.cache import Cache
 from rookery.spark.attach.planner import LEAST_BYTES, LEAST_ROWS, Planner, Settings
-from rookery.spark.live import check_session, has_jvm
+from rookery.spark.live import check_session, check_type, has_jvm, is_connect
 from rookery.spark.session_catalogs import STORAGE
 from rookery.tables.java_code import call_compiled, joined_sources
 from rookery.tables.java_errors import java_reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +107,7 @@ def attach_unless_attached(spark: SparkSession) -> None:
 
 def detach(spark: SparkSession) -> None:
     """Detach a session; has no effect on one that is not attached, or has ended."""
+    check_type(spark)
     try:
         _marks(spark).put(spark._jsparkSession, _DETACHED)
         _detach(spark)
@@ -154,13 +155,12 @@ def plan_nodes(spark: SparkSession, text: str, *, run: bool) -> list[dict[str, A
 
 def _check(spark: SparkSession) -> None:
     """Refuse what cannot be attached."""
-    if not has_jvm(spark):
-        if type(spark).__module__.startswith("pyspark.sql.connect"):
-            raise UsageError(
-                "a Spark Connect session cannot be attached: its plans are made on the server",
-                hint="attach in the server's process, or use rookery.table(...).scan(spark, ...)",
-            )
-        raise UsageError(f"a {type(spark).__name__} is not a Spark session", hint="pass a SparkSession")
+    check_type(spark)
+    if is_connect(spark):
+        raise UsageError(
+            "a Spark Connect session cannot be attached: its plans are made on the server",
+            hint="attach in the server's process, or use rookery.table(...).scan(spark, ...)",
+        )
     check_session(spark)
 
 
@@ -186,6 +186,8 @@ def _identity(spark: SparkSession) -> str:
 
 def _in_list(spark: SparkSession, planner: Planner) -> Any:
     """The planner in a Java list: py4j cannot put an object of Python's into an array of arguments."""
+    from pyspark.java_gateway import ensure_callback_server_started  # pyspark is an extra
+
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     wrapped = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
     wrapped.add(planner)
