@@ -131,6 +131,8 @@ def table_status(
 def _lasting(
     table: Table, store: Store, policy: Policy, listing: Mapping[str, int], *, columns: bool
 ) -> _Lasting:
+    if table.version is None:
+        return _look(survey(table, store), policy, columns=columns)
     # States and segments never change, and a version of a table neither; one of the same name may come again
     # after the table was dropped, but not with its uuid.
     key = (
@@ -142,7 +144,7 @@ def _lasting(
         frozenset(listing.items()),
         columns,
     )
-    found: _Lasting | None = store.cache.find(key) if table.version is not None else None
+    found: _Lasting | None = store.cache.find(key)
     if found is None or found.policy != policy:
         found = _look(survey(table, store), policy, columns=columns)
         store.cache.put(key, found, found.nbytes)
