@@ -117,7 +117,7 @@ class LakeSite:
         self._tables = LakeTables(
             lake,
             self._spark,
-            lake.neighbours().reloaded,  # loaded again for each run, as runs may be days apart
+            lake.other_tables().reloaded,  # loaded again for each run, as runs may be days apart
             retry or CatalogRetry(lake.answers),
             clock,
             RunOptions(engine=engine_of(lake)),
