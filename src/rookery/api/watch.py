@@ -30,8 +30,7 @@ from rookery.maintain.runs.table_runner import Stop, Wanted
 from rookery.maintain.runs.watch import Observed, Pace, TableResult, Verdict, Watcher
 from rookery.maintain.status import table_status
 from rookery.maintain.steps.step import TableRun
-from rookery.model import CatalogError, Report, RookeryError, Sheet, TableName, UsageError
-from rookery.model.report import counted
+from rookery.model import CatalogError, Report, RookeryError, Sheet, TableName, UsageError, counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -69,7 +69,7 @@ class Options:
 
     def properties_for(self, table: str | None, *locations: str) -> Mapping[str, str]:
         """Return the properties to access URLs among the locations: the catalog's, or a table's."""
-        from rookery.api.puffin_files import is_remote
+        from rookery.api.puffin_files import is_remote  # brings PyIceberg
 
         if not any(map(is_remote, locations)):
             return {}

@@ -204,7 +204,7 @@ def collect_rows(
     with on_spark(spark):
         frame = table.for_engine(spark).staged(snapshot.id, left, readable_only(table, snapshot))
         if frame is not None:
-            # PySpark trips over names with dots, so columns travel under numbers.
+            # PySpark cannot resolve names with dots, so columns are sent under numbers.
             columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
             read = frame.selectExpr(*columns).mapInArrow(_engine_mapper(wants, roots), _SCHEMA)
             result = result.merge(_gather(read, wants))

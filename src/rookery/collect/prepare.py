@@ -133,7 +133,7 @@ def _dropped_sets(state: State, declared: Declared) -> list[int]:
 
 
 def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:
-    """Each column's sketch over the state's files that live on.
+    """Each column's sketch over the state's files that are live.
 
     Segments are read only if some files do not, or if a column was excluded when its files last changed.
     """

@@ -19,8 +19,7 @@ from rookery.maintain.steps.ownership import Claims, claims
 from rookery.maintain.steps.reachable_files import named
 from rookery.maintain.steps.step import MaintainedTable, PlanInput, TableView
 from rookery.maintain.survey import survey
-from rookery.model import RookeryError, UsageError
-from rookery.model.report import counted
+from rookery.model import RookeryError, UsageError, counted
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 

@@ -22,8 +22,7 @@ from rookery.maintain.steps.refresh import choice_of
 from rookery.maintain.steps.snapshot_retention import Retention, RetentionRule, retention, rule_of
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
-from rookery.model import RookeryError, UsageError
-from rookery.model.report import counted
+from rookery.model import RookeryError, UsageError, counted
 from rookery.sidecar.statistics_file import names_gone
 from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.tables import Table

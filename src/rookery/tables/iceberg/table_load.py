@@ -171,7 +171,7 @@ class IcebergTableLoad:
                 self.client.drop_namespace(namespace)
             except NamespaceNotEmptyError:
                 break
-            except Exception:  # noqa: BLE001  # an empty namespace harms nobody, and hides no error
+            except Exception:  # noqa: BLE001  # the error that caused the abort is raised
                 _log.warning("the namespace %s could not be dropped", ".".join(namespace))
 
     def _catalog_error(self, error: Exception, what: str) -> RookeryError:
