@@ -272,6 +272,11 @@ class TestInputs:
             ]
         )
 
+    def test_folders_with_numbers_beyond_64_bits(self, tmp_path: Path) -> None:
+        for key in ("1", "9223372036854775808"):
+            write(tmp_path / "t" / f"key={key}" / "part.csv", "a\n1\n")
+        assert sorted(rows_of(tmp_path / "t")["key"].to_pylist()) == ["1", "9223372036854775808"]
+
     def test_a_pattern(self, tmp_path: Path) -> None:
         for name in ("a.csv", "b.csv", "c.txt"):
             write(tmp_path / name, "a\n1\n")

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -203,13 +203,11 @@ def watch(
     retry = CatalogRetry(lake.answers, pace.catalog_timeout, wait=stopped.wait, stopping=stopped.is_set)
     site = LakeSite(lake, patterns, policy, spark=start, retry=retry)
     alerts = Alerts(Webhook(webhook, stopped.wait) if webhook else None)
-    kept = History(history)
-    kept.close_interrupted()
-    leases = leases_of(lake, kept)
-    watcher = Watcher(site, kept, leases, pace, alerts, retry=retry)
     with ExitStack() as stack:
-        stack.callback(kept.close)
-        stack.callback(leases.close)
+        kept = stack.enter_context(closing(History(history)))
+        kept.close_interrupted()
+        leases = stack.enter_context(closing(leases_of(lake, kept)))
+        watcher = Watcher(site, kept, leases, pace, alerts, retry=retry)
         received = stack.enter_context(_signals(watcher, stopped))
         if metrics is not None:
             server = MetricsServer(
