@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from rookery.collect import plan
 from rookery.collect.column_sets import column_set_fields
 from rookery.collect.declared_statistics import NO_CHANGE, DeclarationChange
-from rookery.collect.distributions import DistributionRequest
+from rookery.collect.distribution_request import DistributionRequest
 from rookery.collect.readable import skipped_files, unreadable
 from rookery.indexes import kind_for
 from rookery.model import Field, Snapshot
