@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-trino lint format bench bench-collect bench-lookup bench-plan bench-attach bench-discover bench-estimate bench-status fuzz fuzz-prune fuzz-orphans docs lock java clean
+.PHONY: help setup demo test test-fast test-trino lint format bench bench-collect bench-lookup bench-plan bench-attach bench-discover bench-estimate bench-status bench-cold fuzz fuzz-prune fuzz-orphans docs lock java clean
 
 help: ## show these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ bench-estimate: java ## how far estimates of generated filters are from what is 
 
 bench-status: $(READY) ## the same for the status of 1,000 tables, and of one with 50,000 files; no JVM
 	$(BIN)/python -m benchmarks status
+
+bench-cold: java ## processor time and memory of commands from a cold process; a JVM makes the table, once
+	$(BIN)/python -m benchmarks cold
 
 fuzz: $(READY) ## ten minutes of mutated files, memory limited
 	$(BIN)/python -m tests.fuzz --seconds 600

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.harness import PACKAGES, Effort, Report, told
 
 RESULTS = Path(__file__).parent / "results"
-NAMES = ("attach", "collect", "discover", "estimate", "lookup", "plan", "puffin", "status")
+NAMES = ("attach", "cold", "collect", "discover", "estimate", "lookup", "plan", "puffin", "status")
 DEFAULT = ("puffin",)  # the others take minutes, and a JVM
 
 

@@ -90,6 +90,18 @@ def test_example_of_the_package(desk: Path, capsys: pytest.CaptureFixture[str]) 
     assert "500 rows in 5 files" in capsys.readouterr().out
 
 
+def test_the_quickstart_needs_no_java(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ROOKERY_HOME", str(desk / "home"))
+    monkeypatch.setattr("rookery.spark.session", None)
+    quickstart = next(text for text in blocks(ROOT / "README.md", "console") if "rookery load" in text)
+    lines = [line.removeprefix("$ rookery ") for line in quickstart.splitlines() if "$ rookery" in line]
+    assert [run(shlex.split(line)) for line in lines] == [0] * 5, capsys.readouterr().err
+    out = capsys.readouterr().out
+    assert "bloom filter check   1 → 1" in out or "5 → 1" in out, out
+
+
 @pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize("document", documents("python", spark=True))
 def test_python_blocks_with_spark(document: Path, desk: Path) -> None:

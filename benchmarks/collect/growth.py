@@ -11,7 +11,7 @@ import rookery
 from benchmarks.collect.data import SMALL_ROWS, append_copy, append_small, lineitem, small_table
 from benchmarks.harness import Effort, Measure, Row
 from benchmarks.lake import Bench, counted
-from rookery.api.statistics import AnalyzeReport
+from rookery.api.analyze import AnalyzeReport
 from rookery.io import local_path
 
 COUNTS = (24, 240, 2_400)

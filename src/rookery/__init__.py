@@ -7,10 +7,12 @@ From a file to a query that reads only the files that may have matching rows:
     lake = rookery.connect()  # the embedded catalog, or one of .pyiceberg.yaml by its name
     print(lake.load_files("examples/orders.csv", "db.orders", partition="country"))
     orders = rookery.table("db.orders", lake)
+    orders.add_index("bloom", "id")
+    print(orders.analyze())  # statistics and indexes; starts Spark only for much data
     print(orders.explain("id = 44 AND country = 'NL'"))
     rows = orders.read("id = 44", columns=["id", "city"])  # a pyarrow.Table
 
-With Spark, `rookery.analyze(lake.spark(), "db.orders", lake=lake)` collects statistics and builds indexes.
+With Spark, `rookery.analyze(spark, "db.orders", lake=lake)` does the same on executors, and
 `rookery.attach(spark)` makes plain queries read less. `rookery --help` lists the commands.
 """
 
@@ -18,16 +20,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rookery.model import RookeryError
-from rookery.version import __version__
 
 if TYPE_CHECKING:
     from rookery import puffin, spark
+    from rookery.api.analyze import analyze
     from rookery.api.lake import Lake, connect
     from rookery.api.queries import queries
     from rookery.api.sql import sql
-    from rookery.api.statistics import analyze
     from rookery.api.table import table
     from rookery.spark.attach import attach, detach
+    from rookery.version import __version__
 
 __all__ = [
     "Lake",
@@ -46,8 +48,9 @@ __all__ = [
 
 _LAZY = {"puffin": "rookery.puffin", "spark": "rookery.spark"}
 _LAZY_NAMES = {
+    "__version__": "rookery.version",
     "Lake": "rookery.api.lake",
-    "analyze": "rookery.api.statistics",
+    "analyze": "rookery.api.analyze",
     "attach": "rookery.spark.attach",
     "connect": "rookery.api.lake",
     "detach": "rookery.spark.attach",

@@ -232,8 +232,8 @@ class TestNothingIsLeft:
         self.nothing(lake, tmp_path)
 
     def nothing(self, lake: Lake, folder: Path) -> None:
-        assert list(lake.tables()) == []
         assert lake.catalog.list_namespaces() == []
+        assert list(lake.tables()) == []
         assert data_files(folder) == []
         assert list((folder / "lake").rglob("*.avro")) == []
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rookery.api.analyze import analyze
 from rookery.api.lake import Lake
 from rookery.api.plan_estimates import PlanEstimates, PlanNode, plan_estimates
-from rookery.api.statistics import analyze
 from rookery.model import UsageError
 from tests.lakehouse import NewTable
 

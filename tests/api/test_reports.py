@@ -217,6 +217,10 @@ def test_every_report_is_called_for() -> None:
     assert CALLS.keys() | CALLS_ON_SPARK.keys() == REPORTS
 
 
+def _are_lines(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
 def is_whole(report: Report, name: str) -> None:
     """Check the sheets of a report, and that its JSON is all of it, and strict JSON."""
     assert type(report).__name__ == name
@@ -228,6 +232,13 @@ def is_whole(report: Report, name: str) -> None:
         assert len(widths) <= 1
         assert all(isinstance(cell, str) for row in sheet.rows for cell in row)
     assert str(report) == "\n".join(map(str, sheets))
+    assert report.to_dict() == json.loads(report.json())
+    frame = report.to_pandas()
+    lines = [value for value in report.to_dict().values() if _are_lines(value)]
+    if any(each.keys() == set(frame.columns) for each in (value[0] for value in lines)):
+        assert len(frame) in map(len, lines)
+    else:
+        assert len(frame) == 0 or set(frame.columns) == report.to_dict().keys()
     assert report._repr_html_()
     plain = json.loads(report.json(), parse_constant=pytest.fail)
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain

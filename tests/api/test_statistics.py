@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rookery
+from rookery.api.analyze import AnalyzeReport
 from rookery.api.lake import Lake
-from rookery.api.statistics import AnalyzeReport, StatsReport
+from rookery.api.statistics import StatsReport
 from rookery.api.values import plain
 from rookery.model import UsageError
 from tests.lakehouse import NewTable

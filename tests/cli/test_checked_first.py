@@ -58,6 +58,23 @@ def test_refused_without_spark(rookery: Rookery, options: list[str], words: list
     assert "Spark was started" not in err
 
 
-def test_spark_would_be_started(rookery: Rookery, options: list[str]) -> None:
+@pytest.mark.parametrize("words", [["--engine", "spark"], ["--conf", "spark.ui.enabled=false"]])
+def test_spark_would_be_started(rookery: Rookery, options: list[str], words: list[str]) -> None:
+    code, _, err = rookery(*options, "analyze", "db.t", *words)
+    assert (code, "Spark was started" in err) == (2, True)
+
+
+def test_only_what_is_large_needs_spark(
+    rookery: Rookery, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rookery.collect.engine_choice.LOCAL_LIMIT", 0)
     code, _, err = rookery(*options, "analyze", "db.t")
     assert (code, "Spark was started" in err) == (2, True)
+    assert rookery(*options, "analyze", "db.t", "--engine", "local")[0] == 0
+    assert rookery(*options, "stats", "db.t")[1].count("exact") == 3
+
+
+def test_small_tables_are_maintained_without_spark(rookery: Rookery, options: list[str]) -> None:
+    for ran in ("done", "not needed"):
+        code, out, _ = rookery(*options, "maintain", "db.t", "--only", "refresh statistics")
+        assert (code, ran in out) == (0, True), out

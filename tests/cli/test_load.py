@@ -55,6 +55,28 @@ def test_an_empty_catalog(command: str, rookery: Rookery) -> None:
     assert (code, json.loads(out)["tables"]) == (0, [])
 
 
+LOOKS = (
+    "tables", "status", "doctor", "discover", "history", "policy check", "describe db.t", "stats db.t",
+    "explain db.t id=1", "read db.t", "count db.t", "estimate db.t id=1", "estimate --sql select*from(db.t)",
+    "index list db.t", "index drop db.t bloom id", "policy show db.t", "analyze db.t",
+    "analyze db.* --dry-run", "maintain --dry-run", "maintain db.t",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", LOOKS)
+def test_looking_creates_nothing(words: str, rookery: Rookery, home: Path) -> None:
+    """Neither the embedded catalog nor one that is named, and a missing one is not taken for an empty one."""
+    code, _, err = rookery(*words.split())
+    assert code in (0, 2), err
+    uri = f"sqlite:///{home}/new/catalog.db"
+    code, out, err = rookery(*words.split(), "--uri", uri)
+    if words not in ("doctor", "history", "policy check"):
+        assert (code, out) == (2, "")
+        assert f"no file {home}/new/catalog.db" in err
+        assert "hint: check its uri" in err
+    assert list(home.iterdir()) == []
+
+
 def test_tables(rookery: Rookery, flights: Path) -> None:
     for name in ("nyc.flights", "nyc.other"):
         assert rookery("load", flights, name)[0] == 0

@@ -337,10 +337,11 @@ class TestStats:
             ([], 0, "nothing has changed, nothing was read"),
             (["--dry-run"], 0, "0 of 1 file would be read"),
             (["--dry-run", "--full"], 0, "1 of 1 file would be read"),
-            (["--full"], 2, "Spark needs Java"),
+            (["--full"], 0, "of 1 file, 40 values"),
+            (["--full", "--engine", "spark"], 2, "Spark needs Java"),
         ],
     )
-    def test_a_jvm_is_started_when_there_is_something_to_do(
+    def test_a_jvm_is_started_when_spark_has_something_to_do(
         self, people: str, rookery: Rookery, words: list[str], code: int, said: str
     ) -> None:
         rookery("analyze", people)
@@ -516,4 +517,4 @@ class TestBadInput:
         assert error.startswith("error: catalog 'prod' cannot be opened: ")
         assert "s3cret" not in error
         assert "me:pw" not in error
-        assert "rookery doctor" in hint
+        assert "nothing answers at its address" in hint

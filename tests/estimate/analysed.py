@@ -13,10 +13,10 @@ from rookery.collect.declared_statistics import change_by, distributions
 from rookery.collect.keep import keep
 from rookery.collect.prepare import prepare
 from rookery.collect.progress import silent
-from rookery.collect.refresh_distributions import refresh_rows
+from rookery.collect.refresh_distributions import plan_rows, refresh_rows
 from rookery.collect.segments import write_groups
 from rookery.sidecar import State
-from tests.collect.plain import NO_SPARK, PlainTable
+from tests.collect.plain import PlainTable
 
 
 def analyse(table: PlainTable, **choice: Any) -> State:
@@ -25,10 +25,9 @@ def analyse(table: PlainTable, **choice: Any) -> State:
     columns = loaded.fields(snapshot)
     fields, _ = choose(columns, chosen)
     work = prepare(loaded, table.store, snapshot, fields, False, change_by(columns, chosen))
-    written = write_groups(NO_SPARK, loaded, table.store, work, silent)
-    header, sketches, _ = refresh_rows(
-        NO_SPARK, loaded, table.store, work, distributions(work.declared, columns)
-    )
+    written = write_groups(None, loaded, table.store, work, silent)
+    rows = plan_rows(loaded, work, distributions(work.declared, columns))
+    header, sketches, _ = refresh_rows(None, loaded, table.store, work, rows)
     return keep(loaded, table.store, work, written, (header, sketches))
 
 

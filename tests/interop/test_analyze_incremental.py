@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import rookery
+from rookery.api.analyze import AnalyzeReport
 from rookery.api.lake import Lake
-from rookery.api.statistics import AnalyzeReport
 from rookery.model import UsageError
 from rookery.sketch import MAX_THETA, K
 from tests.collect.files import write

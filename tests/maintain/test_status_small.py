@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,12 +12,15 @@ import pytest
 
 import rookery
 from rookery.api.lake import Lake
-from rookery.maintain.breaches import breaches
+from rookery.io import local_path
+from rookery.maintain.breaches import overdue
 from rookery.maintain.facts.staleness import changed_rows
-from rookery.maintain.policies.policy import DEFAULT, Snapshots
+from rookery.maintain.policies.policy import DEFAULT, Policy, Snapshots
 from rookery.maintain.runs.metrics import render
+from rookery.maintain.status import TableStatus, table_status
 from rookery.maintain.steps.expire import expirable
 from rookery.maintain.survey import survey
+from rookery.model import RookeryError
 from tests.maintain.runs.small_site import small_lake
 from tests.maintain.tending import DAY, view_of
 
@@ -60,11 +64,44 @@ def test_one_snapshot_that_is_just_past_its_time_is_no_breach(small: Lake) -> No
     look = view_of(small, "db.orders", policy)
     for days, going, late in ((9, 0, False), (10.5, 3, False), (11.5, 3, True)):
         later = replace(look, now=look.now + days * DAY)
-        assert expirable(later) >= going
-        assert any("past the retention" in breach for breach in breaches(later)) is late
+        assert expirable(look.table, policy.snapshots, later.now) >= going
+        assert any("overdue to expire" in breach for breach in overdue(look.table, policy, later.now)) is late
 
 
 def test_tables_that_cannot_be_told_are_counted() -> None:
     assert 'rookery_table_unreadable{catalog="lake",namespace="db",table="t"} 1.0' in render(
         (), (), ["lake.db.t"]
     )
+
+
+def manifests_of(lake: Lake) -> list[Path]:
+    table = lake.load("db.orders")
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    return [Path(local_path(each.manifest_path)) for each in snapshot.manifests(table.io)]
+
+
+def test_an_unchanged_table_is_not_read_again(small: Lake) -> None:
+    brisk = replace(DEFAULT, snapshots=Snapshots(timedelta(days=10), 1))
+
+    def told(policy: Policy = brisk, days: float = 0) -> TableStatus:
+        return table_status(*small.open("db.orders"), policy, now=now + days * DAY, columns=True)
+
+    now = time.time()
+    small.load("db.orders").append(ROWS)
+    first = told()
+    hidden = [(path, path.rename(f"{path}.hidden")) for path in manifests_of(small)]
+    assert told() == first
+    later = told(days=30)  # what time alone changes
+    assert (later.expirable_snapshots, first.expirable_snapshots) == (1, 0)
+    assert later.breaches == (*first.breaches, "1 snapshot overdue to expire")
+    other = replace(brisk, compaction=replace(DEFAULT.compaction, target_size=1))
+    with pytest.raises(RookeryError):  # the manifests are needed
+        told(other)
+    for path, elsewhere in hidden:
+        elsewhere.rename(path)
+    assert told(other).layout.target_size == 1
+    rookery.table("db.orders", small).add_index("bloom", "id")  # beside it
+    assert [index.kind for index in told().indexes] == ["bloom"]
+    small.load("db.orders").append(ROWS)
+    assert told().layout.files == first.layout.files + 1

@@ -38,8 +38,8 @@ POINTS: dict[str, tuple[Step, Step]] = {
         Step(_RECORD, after=False, call=5),  # verified, and not recorded
     ),
     "refresh statistics": (
-        Step("rookery.tables.iceberg.jvm:register_statistics", after=False),
-        Step("rookery.tables.iceberg.jvm:register_statistics", after=True),
+        Step("rookery.tables.iceberg.table:IcebergTable.register_statistics", after=False),
+        Step("rookery.tables.iceberg.table:IcebergTable.register_statistics", after=True),
     ),
     "clean up": (
         Step(f"{_STEPS}.removal:delete_file", after=True),  # one of two is deleted

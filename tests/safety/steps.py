@@ -32,7 +32,7 @@ _SEGMENT = "rookery.collect.segments:write_segment"
 _BLOB = "rookery.sidecar.checksums:ChecksumWriter.add"
 _STATE = "rookery.sidecar.store:Store.write_state"
 _STATISTICS = "rookery.collect.analyze:register"
-_COMMIT = "rookery.tables.iceberg.jvm:register_statistics"
+_COMMIT = "rookery.tables.iceberg.table:IcebergTable.register_statistics"
 _GARBAGE = "rookery.sidecar.store:Store.collect_garbage"
 
 STEPS = {

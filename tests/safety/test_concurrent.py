@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 import rookery
 from rookery.api.lake import Lake
 from rookery.model import CatalogError
-from rookery.tables.iceberg import jvm
+from rookery.tables.iceberg import commit, jvm
 from tests.lakehouse import NewTable
 from tests.safety.watch import assert_right, assert_whole, folder, make_rows
 
@@ -135,9 +135,9 @@ def test_a_conflict_is_tried_again(
     contested = Contested(spark, jvm.load_java_table(spark, lake.table_name(name)), conflicts)
     with monkeypatch.context() as patch:
         patch.setattr(jvm, "load_java_table", lambda *_: contested)
-        patch.setattr(jvm, "_ATTEMPTS", 5)
-        patch.setattr(jvm, "_FIRST_PAUSE", 0.001)
-        patch.setattr(jvm, "_LONGEST_PAUSE", 0.001)
+        patch.setattr(commit, "ATTEMPTS", 5)
+        patch.setattr(commit, "_FIRST_PAUSE", 0.001)
+        patch.setattr(commit, "_LONGEST_PAUSE", 0.001)
         if registered:
             assert rookery.analyze(spark, name, lake=lake).committed
         else:

@@ -15,8 +15,15 @@ from pyspark.sql import SparkSession
 
 import rookery
 from rookery.api.lake import Lake
-from rookery.model import CatalogError
+from rookery.collect import run as collect_run
+from rookery.collect.interpreters import check_workers, own_python
+from rookery.model import CatalogError, MachineError
+from rookery.spark.catalogs import SparkCatalog
+from rookery.spark.rookery_source import RookeryDataSource
+from rookery.spark.settings import settings
+from rookery.spark.versions import check_version
 from rookery.tables.config import CatalogConfig
+from tests.lakehouse import NewTable
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,6 +72,63 @@ def test_an_attached_session_with_a_hive_metastore(tmp_path: Path) -> None:
         "key": {"rows": 1, "right": True, "files_read": [1]},
         "absent": {"rows": 0, "right": True, "files_read": [0]},
     }
+
+
+@pytest.fixture
+def bare_python(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The session has an interpreter without packages for its workers, as `python3` of the PATH may be."""
+    program = tmp_path / "python3"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(program))
+    return program
+
+
+def test_workers_of_this_machine_have_rookery(
+    spark: SparkSession, lake: Lake, new_table: NewTable, bare_python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = new_table("id bigint")
+    spark.range(0, 100, 1, 2).writeTo(name).append()
+    monkeypatch.setattr(collect_run, "LOCAL_BYTES", 0)
+    report = rookery.analyze(spark, name, lake=lake)
+    assert [column.ndv for column in report.columns] == [100]
+    source = type(
+        "OwnSource", (RookeryDataSource,), {"name": classmethod(lambda cls: "rookery_of_this_test")}
+    )
+    with own_python(spark):
+        spark.dataSource.register(source)
+    rows = spark.read.format("rookery_of_this_test").option("table", name).option("where", "id = 5").load()
+    assert [row.id for row in rows.collect()] == [5]
+    assert spark.sparkContext.pythonExec == str(bare_python)  # the session's own functions run as before
+
+
+def test_workers_of_a_cluster_without_rookery(spark: SparkSession, bare_python: Path) -> None:
+    with pytest.raises(MachineError, match="No module named 'rookery'") as caught:
+        check_workers(spark)
+    assert f"this process runs {sys.executable}" in caught.value.message
+    assert "PYSPARK_PYTHON" in (caught.value.hint or "")
+    bare_python.unlink()
+    spark.sparkContext.pythonExec = f"{bare_python}-missing"
+    with pytest.raises(MachineError, match="Cannot run program"):
+        check_workers(spark)
+    spark.sparkContext.pythonExec = sys.executable
+    check_workers(spark)
+
+
+def test_another_spark(spark: SparkSession) -> None:
+    check_version(spark.version, "this session is of Spark")
+    for version in ("3.5.1", "4.0.0", "4.10.0", "5.0.0-SNAPSHOT"):
+        with pytest.raises(MachineError, match=rf"works with Spark 4\.1, and .* {version}") as caught:
+            check_version(version, "the installed PySpark is")
+        assert "pyspark==4.1.*" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("runtime", ["3.5_2.12", "4.0_2.13", "4.1_2.12"])
+def test_an_iceberg_for_another_spark(runtime: str) -> None:
+    given = {"spark.jars.packages": f"a:b:1,org.apache.iceberg:iceberg-spark-runtime-{runtime}:1.12.0"}
+    with pytest.raises(MachineError, match="has Iceberg for Spark") as caught:
+        settings("lake", SparkCatalog({}, ()), given)
+    assert "iceberg-spark-runtime-4.1_2.13" in (caught.value.hint or "")
 
 
 def test_a_session_that_does_not_know_the_catalog(spark: SparkSession, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from rookery.api.lake import Lake
 from rookery.spark import session
 from rookery.spark.sessions import log_path
 from rookery.tables.config import CatalogConfig
-from rookery.tables.iceberg.catalogs import open_pyiceberg
+from rookery.tables.iceberg.opening import open_pyiceberg
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "wort": ["eins", "zwei", "größer"]})
 

@@ -133,6 +133,7 @@ class MemoryTable(Table):
     target_list_size = 1 << 10
     maps_names = False
     not_loadable: str | None = None
+    not_committable: str | None = None
 
     def __init__(self, name: TableName, metadata: Metadata) -> None:
         self.name = name

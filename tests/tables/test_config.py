@@ -8,6 +8,8 @@ import pytest
 
 from rookery.model import CatalogError, UsageError
 from rookery.tables.config import CatalogConfig, configured, embedded, home, resolve
+from rookery.tables.iceberg.catalogs import IcebergCatalog
+from rookery.tables.iceberg.opening import create_catalog
 
 YAML = """
 catalog:
@@ -130,6 +132,79 @@ def test_address_under_a_new_name(yaml: Path) -> None:
 
 def test_address_alone(yaml: Path) -> None:
     assert resolve(uri="sqlite:///m.db") == CatalogConfig("lake", {"uri": "sqlite:///m.db"})
+
+
+def test_lake_is_the_one_that_is_configured(yaml: Path) -> None:
+    """Not the embedded one, with or without its name; an address alone must not be taken for it."""
+    yaml.write_text("catalog:\n  lake:\n    uri: https://rest.example/lake\n    token: t0ken\n")
+    assert resolve() == resolve("lake") == CatalogConfig("lake", configured()["lake"])
+    with pytest.raises(UsageError, match="another catalog is configured as 'lake'") as caught:
+        resolve(uri="sqlite:////m.db")
+    assert "--catalog NAME" in (caught.value.hint or "")
+    assert resolve("mine", uri="sqlite:////m.db").properties == {"uri": "sqlite:////m.db"}
+
+
+def test_settings_of_a_name_are_not_those_of_another_address(yaml: Path, tmp_path: Path) -> None:
+    """PyIceberg adds what is configured under a catalog's name when it opens it."""
+    yaml.write_text("catalog:\n  c:\n    type: sql\n    uri: sqlite:////m.db\n    token: t0ken\n")
+    given = CatalogConfig("c", {"uri": f"sqlite:///{tmp_path}/other.db"})
+    assert "token" not in IcebergCatalog(given).create().properties
+
+
+@pytest.mark.parametrize(
+    ("given", "uri"),
+    [
+        ("jdbc:sqlite:/data/c.db?busy_timeout=9", "sqlite:////data/c.db"),
+        ("jdbc:sqlite:file:/data/c.db", "sqlite:////data/c.db"),
+        ("sqlite:/data/c.db", "sqlite:////data/c.db"),
+        ("/data/c.db", "sqlite:////data/c.db"),
+        ("file:///data/c.db", "sqlite:////data/c.db"),
+        ("postgres://host/db", "postgresql://host/db"),
+        (
+            "jdbc:postgresql://host:1/db?user=me&password=p%40w&currentSchema=s&ssl=true",
+            "postgresql://me:p%40w@host:1/db?options=-csearch_path%3Ds&sslmode=require",
+        ),
+        ("jdbc:mysql://host/db", "mysql+pymysql://host/db"),
+    ],
+)
+def test_addresses_of_others(
+    given: str, uri: str, config_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert resolve(uri=given).properties == {"uri": uri, "type": "sql"}
+    monkeypatch.setenv("PYICEBERG_CATALOG__X__TYPE", "jdbc")
+    monkeypatch.setenv("PYICEBERG_CATALOG__X__URI", given)
+    assert (resolve("x").type, resolve("x").properties["uri"]) == ("sql", uri)
+
+
+def test_a_file_without_an_ending_is_recognized(tmp_path: Path) -> None:
+    create_catalog(CatalogConfig("c", {"uri": f"sqlite:///{tmp_path}/catalog"}))
+    assert resolve("c", str(tmp_path / "catalog")).properties["uri"] == f"sqlite:///{tmp_path}/catalog"
+
+
+@pytest.mark.parametrize(
+    ("properties", "words", "hint"),
+    [
+        ({"type": "hadoop", "warehouse": "/w"}, "no catalogs of type hadoop", "metadata file"),
+        ({"catalog-impl": "org.apache.iceberg.hadoop.HadoopCatalog"}, "type hadoop", "spark=spark"),
+        ({"type": "nessie", "uri": "http://h"}, "no catalogs of type nessie", "use type rest"),
+        ({"type": "nosuch"}, "no catalogs of type nosuch", "types are rest, hive"),
+        ({"uri": "/w"}, "is a folder", "metadata file"),
+        ({"uri": "s3://bucket/w"}, "is a folder", "spark=spark"),
+        ({"warehouse": "/w"}, "is a folder", "metadata file"),
+        ({"uri": "file:/w/t/metadata/v1.metadata.json"}, "metadata file", "in place of the table's name"),
+        ({"uri": "jdbc:oracle:thin:@h"}, "JDBC address", "use sqlite:////"),
+        ({"uri": "jdbc:postgresql://h/db?loggerLevel=OFF"}, "JDBC address", "postgresql://host/database"),
+        ({"uri": "duckdb:///x"}, "Could not infer", "use sqlite:////"),
+    ],
+)
+def test_what_pyiceberg_cannot_open(
+    properties: dict[str, str], words: str, hint: str, config_home: Path
+) -> None:
+    """The answer comes when the catalog is used: another one in the file is not in the way."""
+    config = resolve("c", **properties)
+    with pytest.raises(CatalogError, match=words) as caught:
+        IcebergCatalog(config).count_namespaces()
+    assert hint in (caught.value.hint or "")
 
 
 def test_unknown_name(yaml: Path) -> None:

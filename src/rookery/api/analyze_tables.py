@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+from rookery.api.analyze import AnalyzeReport, analyze
 from rookery.api.lake import Lake
 from rookery.api.progress import ProgressOf
-from rookery.api.statistics import AnalyzeReport, analyze
-from rookery.model import MachineError, Report, Sheet
+from rookery.model import Engine, MachineError, Report, Sheet
 from rookery.tables.java_errors import as_rookery
 
 __all__ = ["AnalyzedTables", "analyze_tables"]
+
+_UNDER_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +47,20 @@ def analyze_tables(
     *,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    engine: str = Engine.AUTO,
     progress: ProgressOf = lambda table: nullcontext(),
     tell: Callable[[str], None] = lambda message: None,
     **options: Any,
 ) -> AnalyzedTables:
     """Analyze the tables that patterns match, with the options of `rookery.analyze`.
 
-    Spark is started when the first table needs it. An error of one table is passed to *tell*, and the next
-    is analyzed; that of a single table, or of a machine that cannot start Spark, is raised.
+    Spark is started when the first table needs it. With *master* or *conf*, and under `spark-submit`, which
+    has started it, Spark analyzes all tables unless *engine* states something else. An error of one table is
+    passed to *tell*, and the next is analyzed; that of a single table, or of a machine that cannot start
+    Spark for any of them, is raised.
     """
+    if engine == Engine.AUTO and (master or conf or _UNDER_SPARK_SUBMIT in os.environ):
+        engine = Engine.SPARK
     names = dict.fromkeys(str(name) for pattern in patterns for name in lake.find(pattern))
     spark = cache(partial(lake.spark, master=master, conf=conf))
     done: list[AnalyzeReport] = []
@@ -60,10 +68,10 @@ def analyze_tables(
     for name in names:
         with progress(name) as advance:
             try:
-                done.append(analyze(spark, name, lake=lake, progress=advance, **options))
+                done.append(analyze(spark, name, lake=lake, engine=engine, progress=advance, **options))
             except Exception as error:  # an error of one table does not stop the next
-                never_started = isinstance(error, MachineError) and not spark.cache_info().currsize
-                if len(names) == 1 or never_started:
+                cannot_start = isinstance(error, MachineError) and not spark.cache_info().currsize
+                if len(names) == 1 or (cannot_start and engine == Engine.SPARK):
                     raise
                 failed.append(f"{name}: {as_rookery(error, f'analyze of {name}').message}")
                 tell(failed[-1])

@@ -12,6 +12,7 @@ from rookery.tables.formats import Catalog
 
 __all__: list[str] = []
 
+MAKE_ONE = "`rookery load FILE… db.t` makes one, of Parquet, CSV or JSON files"
 _SECONDS = 1.0  # an error is not to wait for a long list
 _MOST = 10_000
 _LIKE = 0.6  # as difflib measures it
@@ -26,9 +27,21 @@ def missing_hint(catalog: Catalog, name: TableName) -> str:
     except Exception:  # noqa: BLE001  # the error is that of the missing table
         return default
     if not names:
-        return "the catalog has no tables yet: `rookery load FILE… db.t` makes one"
+        return empty_hint(catalog)
     close = _closest(name, names)
     return f"did you mean {' or '.join(close)}?" if close else f"{default}; `rookery tables` lists them"
+
+
+def empty_hint(catalog: Catalog) -> str:
+    """Return what to do about a catalog without tables; never an error of its own."""
+    try:
+        others = catalog.other_names()
+    except Exception:  # noqa: BLE001  # it is only a hint
+        others = ()
+    if others:
+        names = " and ".join(others)
+        return f"its database has tables of the catalog {names}: use --catalog {others[0]} --uri …"
+    return MAKE_ONE
 
 
 def _listed(catalog: Catalog) -> Iterator[TableName]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from threading import Thread
 from typing import TypeVar
 
 from rookery.api.lake import Lake
-from rookery.io import STORE_HINT, shown
+from rookery.io import STORE_HINT, local_path, shown
 from rookery.io.file_io import file_io
 from rookery.io.redaction import redact
 from rookery.model import (
@@ -30,7 +31,8 @@ from rookery.model import (
 )
 from rookery.model.check import check_sheet
 from rookery.spark import find_java, hidden_stores, spark_catalog
-from rookery.tables.config import configured, resolve
+from rookery.spark.versions import SPARK
+from rookery.tables.config import configured, resolve, sqlite_path
 from rookery.tables.formats import open_catalog
 
 __all__ = ["DoctorReport", "doctor"]
@@ -38,14 +40,13 @@ __all__ = ["DoctorReport", "doctor"]
 T = TypeVar("T")
 _SECONDS = 20.0  # that a catalog or a store is waited for
 _OLDEST_PYTHON = (3, 11)
-_SPARK = "4.1"
 _IVY_JARS = Path(".ivy2.5.2") / "jars"
 
 
 _RULES = {
     "python": "Python 3.11 or newer",
     "java": "Java 17 or newer",
-    "spark": f"PySpark {_SPARK}",
+    "spark": f"PySpark {SPARK}",
     "jars": "Iceberg's jars are installed",
     "catalog": "the catalog answers",
     "read": "its tables can be read",
@@ -116,9 +117,9 @@ def _spark(lake: Lake) -> Check:
     return Check.of(
         "spark",
         _RULES["spark"],
-        installed.startswith(f"{_SPARK}."),
+        installed.startswith(f"{SPARK}."),
         installed,
-        f"pip install 'pyspark=={_SPARK}.*'",
+        f"pip install 'pyspark=={SPARK}.*'",
     )
 
 
@@ -144,6 +145,10 @@ def _jar_name(package: str) -> str:
 
 
 def _catalog(lake: Lake) -> Check:
+    if (folder := _embedded_to_come(lake)) is not None:
+        return Check(
+            "catalog", _RULES["catalog"], CheckOutcome.NOTE, f"created by the first table, in {folder}"
+        )
     count = _within(_SECONDS, lambda: open_catalog(lake.config).count_namespaces())
     return Check(
         "catalog",
@@ -151,6 +156,12 @@ def _catalog(lake: Lake) -> Check:
         CheckOutcome.OK,
         f"'{lake.name}' ({lake.config.type}), {counted(count, 'namespace')}",
     )
+
+
+def _embedded_to_come(lake: Lake) -> Path | None:
+    """The folder of the embedded catalog, if nothing has created that yet."""
+    path = sqlite_path(lake.properties.get("uri", "")) if lake.config.is_embedded else None
+    return None if path is None or Path(path).exists() else Path(path).parent
 
 
 def _read(lake: Lake) -> Check:
@@ -200,9 +211,23 @@ def _write(lake: Lake) -> Check:
         return Check(
             "write", _RULES["write"], CheckOutcome.NOTE, "only the catalog's server knows its location"
         )
+    if warehouse.startswith(("/", "file:")) and not (folder := Path(local_path(warehouse))).exists():
+        return _to_be_created(folder)
     probe = f"{warehouse.rstrip('/')}/.rookery-doctor-{uuid.uuid4().hex}"
     _within(_SECONDS, lambda: _try_writing(probe, lake.properties))
     return Check("write", _RULES["write"], CheckOutcome.OK, redact(warehouse))
+
+
+def _to_be_created(folder: Path) -> Check:
+    """Whether a local warehouse that does not exist can be created; it is not."""
+    above = next(each for each in folder.absolute().parents if each.exists())
+    return Check.of(
+        "write",
+        _RULES["write"],
+        os.access(above, os.W_OK | os.X_OK),
+        f"{folder} is created by the first table" if os.access(above, os.W_OK) else f"{above} is read-only",
+        _HINTS["write"],
+    )
 
 
 def _try_writing(probe: str, properties: Mapping[str, str]) -> None:

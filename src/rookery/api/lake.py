@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rookery.api.closest import missing_hint
+from rookery.api.closest import empty_hint, missing_hint
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.model import (
     CatalogError,
@@ -73,10 +73,10 @@ class Lake:
 
     @property
     def catalog(self) -> PyIcebergCatalog:
-        """The catalog as PyIceberg opens it."""
+        """The catalog as PyIceberg opens it; in a database it is created if it does not exist."""
         if not isinstance(self._catalog, IcebergCatalog):
             raise UsageError(f"{self.name} is not a catalog of PyIceberg")
-        return self._catalog.client
+        return self._catalog.create()
 
     def clear_cache(self) -> None:
         """Clear this lake's cache of states, segments and footers; the next call reads them again.
@@ -136,9 +136,7 @@ class Lake:
         pattern = pattern.removeprefix(f"{self.name}.")
         matching = [name for name in self.tables() if fnmatchcase(".".join(name.identifier), pattern)]
         if not matching and pattern == ALL:
-            raise EmptyCatalogError(
-                f"{self.name} has no tables", hint="`rookery load FILE… db.t` makes one; or check --catalog"
-            )
+            raise EmptyCatalogError(f"{self.name} has no tables", hint=empty_hint(self._catalog))
         if not matching:
             raise UsageError(f"no table of {self.name} matches '{pattern}'", hint="try '*' to see all")
         return sorted(matching, key=str)
@@ -169,6 +167,11 @@ class Lake:
         except CatalogError:
             return False
         return True
+
+    @property
+    def session(self) -> SparkSession | None:
+        """The Spark session that the catalog is one of, if it is one of a session."""
+        return None
 
     def spark(
         self, *, master: str | None = None, conf: Mapping[str, str] | None = None, attach: bool = True

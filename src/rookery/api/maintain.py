@@ -6,13 +6,13 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from rookery.api.lake import ALL, Lake, connect, is_pattern
-from rookery.api.maintenance import SharedSession, check_catalog, leases_of
-from rookery.api.progress import Advance, ProgressOf
+from rookery.api.maintenance import SharedSession, check_catalog, engine_of, leases_of
+from rookery.api.progress import Advance, ProgressOf, of_notebook
 from rookery.io import local_path, scheme_of
 from rookery.io.redaction import one_line
 from rookery.maintain.pipeline import refuse, steps_named
@@ -139,7 +139,7 @@ def maintain(
     trash: str | None = None,
     clock: Callable[[], float] = time.time,
     tell: Tell = lambda message: None,
-    progress: ProgressOf = lambda table: nullcontext(),
+    progress: ProgressOf = of_notebook,
 ) -> MaintainReport:
     """Maintain the tables that patterns match by their policies; with *dry_run*, only plan.
 
@@ -151,7 +151,7 @@ def maintain(
     steps_named(only)
     bars = _Bars(progress)
     trash = _trash(trash) if trash is not None else None
-    options = RunOptions(tuple(only), forced=yes, trash=trash, progress=bars)
+    options = RunOptions(tuple(only), forced=yes, trash=trash, progress=bars, engine=engine_of(lake))
     policies = find_policies(policy)
     neighbours = lake.neighbours()  # loaded once, by the first table that has something to delete
     tables = LakeTables(

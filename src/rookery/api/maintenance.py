@@ -11,7 +11,7 @@ from rookery.api.lake import Lake
 from rookery.maintain.runs.database import open_engine
 from rookery.maintain.runs.history import History
 from rookery.maintain.runs.leases import Leases
-from rookery.model import MachineError, TableName, UsageError
+from rookery.model import Engine, MachineError, TableName, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +52,11 @@ class SharedSession:
         except MachineError:
             return False
         return True
+
+
+def engine_of(lake: Lake) -> Engine:
+    """Return the engine that collects statistics; that of a lake of a session is its session."""
+    return Engine.AUTO if lake.session is None else Engine.SPARK
 
 
 def check_catalog(lake: Lake, names: Iterable[TableName]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rookery.api.lake import Lake, connect
+from rookery.api.lake import ALL, Lake, connect
 from rookery.model import Report, Sheet, thousands
 
 if TYPE_CHECKING:
@@ -112,8 +112,11 @@ def plan_estimates(
     from rookery.spark.attach import attach, plan_nodes
     from rookery.spark.live import cloned_session
 
-    # Another session, so that the settings of this one stay as they are.
-    session = cloned_session(spark if spark is not None else (lake or connect()).spark())
+    if spark is None:
+        lake = lake or connect()
+        lake.find(ALL)  # raises if there are none: a session would create the catalog
+        spark = lake.spark()
+    session = cloned_session(spark)  # so that the settings of this one stay as they are
     for key, value in _SETTINGS.items():
         session.conf.set(key, value)
     with attach(session, pruning=False, runtime=False, cbo=True):

@@ -59,6 +59,11 @@ class SessionLake(Lake):
     def _missing_hint(self, name: TableName) -> str:
         return describe_catalogs(self._spark)
 
+    @property
+    def session(self) -> SparkSession | None:
+        """The session."""
+        return self._spark
+
     def spark(
         self, *, master: str | None = None, conf: Mapping[str, str] | None = None, attach: bool = True
     ) -> SparkSession:

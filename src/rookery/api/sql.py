@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rookery.api.analyze import analyze
 from rookery.api.lake import Lake
 from rookery.api.session_lake import lake_of_session
-from rookery.api.statistics import analyze
 from rookery.model import quote_part
 from rookery.spark.live import check_session, has_jvm
 from rookery.spark.session_catalogs import OtherFormatError, resolve_name

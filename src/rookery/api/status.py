@@ -6,18 +6,20 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rookery.api.lake import ALL, Lake
 from rookery.api.status_sheets import details_of, overview, parts_of
-from rookery.api.tables import NO_TABLES
+from rookery.api.tables import no_tables
 from rookery.io.redaction import one_line
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
-from rookery.maintain.runs.history import Tally
-from rookery.maintain.runs.metrics import render
 from rookery.maintain.status import TableStatus, table_status
 from rookery.model import EmptyCatalogError, Report, Sheet, TableName
 from rookery.tables.java_errors import as_rookery
+
+if TYPE_CHECKING:
+    from rookery.maintain.runs.history import Tally
 
 __all__ = ["Failure", "StatusReport", "status"]
 
@@ -36,6 +38,7 @@ class StatusReport(Report):
 
     tables: tuple[TableStatus, ...]
     failed: tuple[Failure, ...] = ()
+    hint: str | None = None  # what to do if there are no tables
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
@@ -44,13 +47,15 @@ class StatusReport(Report):
 
     def prometheus(self, runs: Tally | None = None) -> str:
         """The report in Prometheus' text format, with counts of runs."""
+        from rookery.maintain.runs.metrics import render  # brings SQLAlchemy, and an HTTP server
+
         return render(self.tables, runs or (), [failure.table for failure in self.failed])
 
     def sheets(self) -> Sequence[Sheet]:
         """One line per table; for a single table, all details."""
         failed = tuple(f"{failure.table}: {failure.error}" for failure in self.failed)
         if not self.tables and not failed:
-            return [Sheet("there are no tables yet", notes=NO_TABLES)]
+            return [no_tables(self.hint)]
         if len(self.tables) == 1:
             parts = details_of(self.tables[0])
             return [*parts[:-1], replace(parts[-1], notes=(*parts[-1].notes, *failed))]
@@ -76,8 +81,8 @@ def status(
     failed: list[Failure] = []
     try:
         names = lake.find_all(patterns or (ALL,))
-    except EmptyCatalogError:
-        return StatusReport(())
+    except EmptyCatalogError as error:
+        return StatusReport((), hint=error.hint)
     for name in names:
         try:
             statuses.append(status_of(lake, name, chosen, columns=columns, now=clock()))
@@ -87,6 +92,14 @@ def status(
             failed.append(Failure(str(name), one_line(str(as_rookery(error, f"status of {name}")))))
     statuses.sort(key=lambda each: (each.score.total, each.table))
     return StatusReport(tuple(statuses), tuple(failed))
+
+
+def status_of_table(
+    lake: Lake, name: TableName, policies: PolicySet | None = None, *, columns: bool = True
+) -> StatusReport:
+    """Return a report of one table, now; by default with the policies that `find_policies` finds."""
+    chosen = find_policies() if policies is None else policies
+    return StatusReport((status_of(lake, name, chosen, columns=columns, now=time.time()),))
 
 
 def status_of(

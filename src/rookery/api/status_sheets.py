@@ -137,7 +137,7 @@ def _of_layout(table: TableStatus) -> list[tuple[str, str]]:
     each = f"{layout.files_per_partition:.1f} files each, {layout.files_in_largest:,} at most"
     manifests = f"{layout.data_manifests:,} of data, {layout.delete_manifests:,} of deletes"
     refs = f"{counted(layout.branches, 'branch', 'branches')}, {counted(layout.tags, 'tag')}"
-    old = f"{table.expirable_snapshots:,} past their retention"
+    old = f"{table.expirable_snapshots:,} due to expire"
     lines = [
         ("files", f"{sizes}; target {in_bytes(layout.target_size)}, all {in_bytes(layout.bytes)}"),
         ("partitions", f"{layout.partitions:,}; {each}; skew {layout.skew:.1f}"),
@@ -163,7 +163,7 @@ def _of_sidecar_files(near: SidecarFiles) -> list[tuple[str, str]]:
     states = f"{counted(near.states, 'state')} ({in_bytes(near.state_bytes)})"
     return [
         ("statistics files", f"{near.statistics_files:,} registered, {replaced}, {orphaned}"),
-        ("sidecar", f"{states}, {counted(near.segments, 'segment')} ({in_bytes(near.segment_bytes)})"),
+        ("Rookery files", f"{states}, {counted(near.segments, 'segment')} ({in_bytes(near.segment_bytes)})"),
     ]
 
 
@@ -186,8 +186,8 @@ def parts_of(table: TableStatus) -> list[Sheet]:
                     "statistics",
                     "covered",
                     "ndv",
-                    "now at least",
-                    "at most",
+                    "low now",
+                    "high now",
                     "drift",
                     "spark",
                     "trino",

@@ -5,22 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rookery.api import analyze as analyzing
 from rookery.api import count as counting
-from rookery.api import describe as describing
-from rookery.api import estimate as estimating
 from rookery.api import explain as explaining
 from rookery.api import indexes as indexing
 from rookery.api import statistics
 from rookery.api.columns import check_column_lists
 from rookery.api.lake import Lake, connect, not_in_catalog
-from rookery.api.status import StatusReport, status_of
 from rookery.api.where import Where, bind
-from rookery.maintain.policies.choosing import PolicySet
-from rookery.maintain.policies.policy_file import find_policies
 from rookery.model import MetadataFile, Snapshot, TableName, is_metadata_file
 from rookery.read.table_reader import make_request, no_rows, read_batches, read_table
 from rookery.sidecar import Store
@@ -29,12 +25,17 @@ from rookery.tables import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from rookery.api.describe import DescribeReport
+    from rookery.api.estimate import EstimateReport
+    from rookery.api.status import StatusReport
+    from rookery.maintain.policies.choosing import PolicySet
+
 __all__ = ["TableHandle", "table"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """A table by its name; except `scan`, its calls need no Spark."""
+    """A table by its name; except `scan`, and `analyze` of much data, its calls need no Spark."""
 
     lake: Lake
     name: TableName
@@ -55,17 +56,30 @@ class TableHandle:
         """Return the statistics of each column, for the table or for the partitions that are named."""
         return statistics.stats(*self.load(), partition=partition, snapshot=snapshot)
 
-    def status(self, *, columns: bool = True, policies: PolicySet | None = None) -> StatusReport:
-        """Return the status: statistics, their visibility to engines, layout, policy breaches."""
+    def analyze(self, **options: Any) -> analyzing.AnalyzeReport:
+        """Bring the statistics up to date, with the options of `rookery.analyze`.
+
+        Small files are read in this process, without Java. Spark is started for what is large, or cannot be
+        done here; `engine="local"` never starts it. A table of a session is analyzed in that session.
+        """
         if isinstance(self.name, MetadataFile):
             raise not_in_catalog(self.name.location)
-        chosen = find_policies() if policies is None else policies
-        table_status = status_of(self.lake, self.name, chosen, now=time.time(), columns=columns)
-        return StatusReport((table_status,))
+        spark = self.lake.session or self.lake.spark
+        return analyzing.analyze(spark, str(self.name), lake=self.lake, **options)
 
-    def describe(self) -> describing.DescribeReport:
+    def status(self, *, columns: bool = True, policies: PolicySet | None = None) -> StatusReport:
+        """Return the status: statistics, their visibility to engines, layout, policy breaches."""
+        from rookery.api.status import status_of_table  # brings the maintenance, which reading does without
+
+        if isinstance(self.name, MetadataFile):
+            raise not_in_catalog(self.name.location)
+        return status_of_table(self.lake, self.name, policies, columns=columns)
+
+    def describe(self) -> DescribeReport:
         """Return what the table is: columns, layout, properties, files, snapshots, branches and tags."""
-        return describing.describe(self.load()[0])
+        from rookery.api.describe import describe
+
+        return describe(self.load()[0])
 
     def indexes(self) -> indexing.IndexReport:
         """Return the indexes of the table."""
@@ -144,10 +158,12 @@ class TableHandle:
         group_by: Sequence[str] = (),
         snapshot: int | None = None,
         time_zone: str = "UTC",
-    ) -> estimating.EstimateReport:
+    ) -> EstimateReport:
         """Return about how many rows match, and the groups they form, from statistics and metadata alone."""
+        from rookery.api.estimate import estimate  # brings what reading does without
+
         check_column_lists(group_by=group_by)
-        return estimating.estimate(*self.load(), where, group_by=group_by, snapshot=snapshot, zone=time_zone)
+        return estimate(*self.load(), where, group_by=group_by, snapshot=snapshot, zone=time_zone)
 
     def scan(
         self,

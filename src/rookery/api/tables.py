@@ -14,8 +14,6 @@ from rookery.tables.java_errors import as_rookery
 
 __all__ = ["TableEntry", "TableList", "list_tables"]
 
-NO_TABLES = ("`rookery load FILE… db.t` makes one, of Parquet, CSV or JSON files",)
-
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
@@ -37,6 +35,7 @@ class TableList(Report):
 
     catalog: str
     tables: tuple[TableEntry, ...]
+    hint: str | None = None  # what to do if there are none
 
     @property
     def has_findings(self) -> bool:  # type: ignore[override]
@@ -46,16 +45,16 @@ class TableList(Report):
     def sheets(self) -> Sequence[Sheet]:
         """One line per table."""
         if not self.tables:
-            return [no_tables(self.catalog)]
+            return [no_tables(self.hint, f"{self.catalog} has no tables yet")]
         header = ("table", "rows", "files", "size", "version", "last commit (UTC)")
         errors = tuple(f"{table.table}: {table.error}" for table in self.tables if table.error)
         title = counted(len(self.tables), "table")
         return [Sheet(title, header, tuple(map(_line, self.tables)), errors, frozenset({1, 2, 3, 4}))]
 
 
-def no_tables(catalog: str) -> Sheet:
+def no_tables(hint: str | None, title: str = "there are no tables yet") -> Sheet:
     """Return what is shown of a catalog that is empty."""
-    return Sheet(f"{catalog} has no tables yet", notes=NO_TABLES)
+    return Sheet(title, notes=(hint,) if hint else ())
 
 
 def _line(table: TableEntry) -> tuple[str, ...]:
@@ -87,8 +86,8 @@ def list_tables(lake: Lake, patterns: Sequence[str] = (ALL,)) -> TableList:
     """Return the tables that the patterns match; reads one metadata file each."""
     try:
         names = lake.find_all(patterns or (ALL,))
-    except EmptyCatalogError:
-        return TableList(lake.name, ())
+    except EmptyCatalogError as error:
+        return TableList(lake.name, (), error.hint)
     return TableList(lake.name, tuple(_entry(lake, name, alone=len(names) == 1) for name in names))
 
 

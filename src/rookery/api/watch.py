@@ -15,14 +15,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rookery.api.lake import ALL, Lake, is_pattern
-from rookery.api.maintenance import SharedSession, check_catalog, leases_of
+from rookery.api.maintenance import SharedSession, check_catalog, engine_of, leases_of
 from rookery.maintain.policies.choosing import PolicySet
 from rookery.maintain.policies.policy_file import find_policies
 from rookery.maintain.runs.alerts import Alerts, Webhook
 from rookery.maintain.runs.catalog_retry import CatalogRetry
 from rookery.maintain.runs.database import DatabaseError
 from rookery.maintain.runs.history import History, Tally
-from rookery.maintain.runs.lake_tables import LakeTables
+from rookery.maintain.runs.lake_tables import LakeTables, RunOptions
 from rookery.maintain.runs.logs import LogFormat, logging_to
 from rookery.maintain.runs.metrics import MetricsServer, parse_address, render
 from rookery.maintain.runs.recording import Record
@@ -120,6 +120,7 @@ class LakeSite:
             lake.neighbours().reloaded,  # loaded again for each run, as runs may be days apart
             retry or CatalogRetry(lake.answers),
             clock,
+            RunOptions(engine=engine_of(lake)),
         )
 
     @property

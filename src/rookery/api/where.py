@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rookery.model import ALWAYS, Predicate, Snapshot, UsageError
 from rookery.tables import Table
-from rookery.tables.iceberg.expressions import BooleanExpression, predicate_from_expression
-from rookery.where.sql_text import parse_predicate
 
-Where: TypeAlias = str | BooleanExpression | None
+if TYPE_CHECKING:
+    from rookery.tables.iceberg.expressions import BooleanExpression
+
+Where: TypeAlias = "str | BooleanExpression | None"
 
 
 def bind(where: Where, table: Table, snapshot: Snapshot | None, zone: str = "UTC") -> Predicate:
@@ -18,7 +19,11 @@ def bind(where: Where, table: Table, snapshot: Snapshot | None, zone: str = "UTC
         return ALWAYS
     fields = table.fields(snapshot)
     if isinstance(where, str):
+        from rookery.where.sql_text import parse_predicate  # brings sqlglot, which the others do without
+
         return parse_predicate(where, fields, zone=zone)
+    from rookery.tables.iceberg.expressions import BooleanExpression, predicate_from_expression
+
     if isinstance(where, BooleanExpression):
         return predicate_from_expression(where, fields, zone=zone)
     raise UsageError(

@@ -34,7 +34,6 @@ from rookery.cli.options import Options, Output
 from rookery.model import GroupedUsageError, RookeryError
 from rookery.model.announce import LOGGER
 from rookery.model.interrupts import SIGNALLED, check_interrupted
-from rookery.version import __version__
 
 _SHARED_VALUES = ("--catalog", "--uri", "--warehouse", "--output")
 _SHARED_FLAGS = ("--debug",)
@@ -116,6 +115,8 @@ app.add_typer(puffin.app, name="puffin")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from rookery.version import __version__  # which looks into all that is installed
+
         sys.stdout.write(f"Rookery {__version__}\n")
         raise typer.Exit
 

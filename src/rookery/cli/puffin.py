@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from rookery.api import puffin_files
-from rookery.cli.help import group
+from rookery.cli.help import HelpfulCommand, group
 from rookery.cli.options import options_of
 from rookery.cli.render import show
 from rookery.model import UsageError
+
+CODECS = ("keep", "none", "zstd", "lz4")  # of `rookery.api.puffin_files`, which brings numpy
 
 app = group(help="Inspect, verify and copy Puffin files.")
 
@@ -24,7 +25,7 @@ Table = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=HelpfulCommand)
 def inspect(context: typer.Context, file: File, table: Table = None) -> None:
     """Show a file: its footer, its blobs, and the content of blobs of known types.
 
@@ -32,11 +33,13 @@ def inspect(context: typer.Context, file: File, table: Table = None) -> None:
     deletion vector: how many rows of which data file it deletes. The exit code is 1 if a blob cannot be
     decoded.
     """
+    from rookery.api import puffin_files  # brings numpy
+
     options = options_of(context)
     show(puffin_files.inspect(file, options.properties_for(table, file)), options)
 
 
-@app.command()
+@app.command(cls=HelpfulCommand)
 def cat(
     context: typer.Context,
     file: File,
@@ -47,6 +50,8 @@ def cat(
     table: Table = None,
 ) -> None:
     """Write the payload of one blob to standard output, byte for byte."""
+    from rookery.api import puffin_files  # brings numpy
+
     options = options_of(context)
     data = puffin_files.payload(file, blob, options.properties_for(table, file), stored=stored)
     rest = memoryview(data)
@@ -55,14 +60,16 @@ def cat(
     sys.stdout.buffer.flush()
 
 
-@app.command()
+@app.command(cls=HelpfulCommand)
 def verify(context: typer.Context, file: File, table: Table = None) -> None:
     """Check a file against the rules of the specification, one line each; exit with 1 on a finding."""
+    from rookery.api import puffin_files  # brings numpy
+
     options = options_of(context)
     show(puffin_files.verify(file, options.properties_for(table, file)), options)
 
 
-@app.command()
+@app.command(cls=HelpfulCommand)
 def copy(
     context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="IN", help="A path or a URL.")],
@@ -74,9 +81,7 @@ def copy(
         list[str] | None, typer.Option("--type", help="Copy only blobs of this type; may be repeated.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Drop blobs of this type; may be repeated.")] = None,
-    codec: Annotated[
-        str, typer.Option(help=f"Codec of the blobs: {', '.join(puffin_files.CODECS)}.")
-    ] = puffin_files.CODECS[0],
+    codec: Annotated[str, typer.Option(help=f"Codec of the blobs: {', '.join(CODECS)}.")] = CODECS[0],
     compress_footer: Annotated[
         bool, typer.Option("--compress-footer", help="Compress the footer with LZ4.")
     ] = False,
@@ -88,9 +93,11 @@ def copy(
     Blobs that need no change are copied byte for byte, of any type; deletion vectors are never
     compressed. OUT is written completely or not at all.
     """
+    from rookery.api import puffin_files  # brings numpy
+
     options = options_of(context)
-    if codec not in puffin_files.CODECS:
-        raise UsageError(f"unknown codec '{codec}'", hint=f"choose one of {', '.join(puffin_files.CODECS)}")
+    if codec not in CODECS:
+        raise UsageError(f"unknown codec '{codec}'", hint=f"choose one of {', '.join(CODECS)}")
     report = puffin_files.copy(
         source,
         target,

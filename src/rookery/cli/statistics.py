@@ -10,7 +10,7 @@ from rookery.cli.console import say_error
 from rookery.cli.options import Conf, Master, options_of, split_names
 from rookery.cli.progress import progress_bar
 from rookery.cli.render import show
-from rookery.model import UsageError
+from rookery.model import Engine, UsageError
 
 Names = Annotated[
     list[str], typer.Argument(metavar="TABLE…", help="Tables by name, or patterns such as 'db.*'.")
@@ -56,6 +56,12 @@ def analyze(
     full: Annotated[bool, typer.Option("--full", help="Read all files again.")] = False,
     snapshot: Annotated[int | None, typer.Option(help="Use this snapshot instead of the newest.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be read.")] = False,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="Where the work is done: in this process without Java, on Spark, or by what is best for it."
+        ),
+    ] = Engine.AUTO,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -73,6 +79,7 @@ def analyze(
         tables,
         master=master,
         conf=pairs(conf or []),
+        engine=engine,
         progress=progress_bar,
         tell=say_error,
         columns=split_names(columns),

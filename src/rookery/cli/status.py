@@ -28,12 +28,13 @@ def status(
     Reads metadata only, and starts no Spark. Tables with the lowest score come first; the exit code is 1 if
     something is below its policy.
     """
-    from rookery.api.history import tally
     from rookery.api.status import status as look  # brings PyIceberg
 
     options = options_of(context, Output.PROMETHEUS)
     report = look(options.lake(), patterns or ("*",), policy=policy, columns=columns)
     if options.output is Output.PROMETHEUS:
+        from rookery.api.history import tally  # brings SQLAlchemy
+
         for failure in report.failed:
             say_error(f"{failure.table}: {failure.error}")
         sys.stdout.write(report.prometheus(tally(history)))

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from rookery.collect.choose import Choice, choose
 from rookery.collect.declared_statistics import change_by, distributions
 from rookery.collect.distributions import DistributionRequest
+from rookery.collect.engine_choice import NeedsSparkError, not_committable, not_readable, session_for
 from rookery.collect.keep import keep
 from rookery.collect.prepare import AnalyzePlan, differs, prepare
 from rookery.collect.progress import Progress, silent
@@ -19,10 +23,10 @@ from rookery.collect.readable import (
     why_not_sketched,
     why_skipped,
 )
-from rookery.collect.refresh_distributions import refresh_rows
+from rookery.collect.refresh_distributions import RowsPlan, plan_rows, refresh_rows
 from rookery.collect.segments import write_groups
 from rookery.collect.task import Costs
-from rookery.model import Field
+from rookery.model import Engine, Field
 from rookery.sidecar import State, Store
 from rookery.sidecar.statistics_file import is_registered, register, registrable
 from rookery.tables import Table
@@ -58,11 +62,12 @@ def analyze(
     full: bool = False,
     snapshot_id: int | None = None,
     dry_run: bool = False,
+    engine: Engine = Engine.SPARK,
     progress: Progress = silent,
 ) -> AnalyzeResult:
     """Bring a table's statistics up to date; only files that no state describes are read.
 
-    The session is started only when there is something to do.
+    The session is started only when there is something to do that *engine* leaves to Spark.
     """
     started = time.perf_counter()
     snapshot = table.snapshot(snapshot_id)
@@ -75,15 +80,16 @@ def analyze(
     wants = requested.without(_not_in_rows(table, work))
     state, costs, rows_read, committed = work.state, Costs(), 0, False
     if not dry_run:
-        if differs(work, wants):
-            spark = session()
-            if table.not_loadable is None:
-                table.check_loadable(spark)  # where a commit would fail, nothing need be read
-            state, costs, rows_read = _collect(spark, table, store, work, wants, progress)
+        choose_session = partial(session_for, engine, session, table)
+        reads = differs(work, wants)
+        if reads:
+            spark, (state, costs, rows_read) = _collect(choose_session, table, store, work, wants, progress)
         assert state is not None
         something = any(registrable(table, snapshot, state).values())
         if (costs.files and something) or not is_registered(table, snapshot, state):
-            register(session(), table, snapshot, state, store.io_properties)
+            if not reads:
+                spark = choose_session(not_committable(table), 0)
+            register(spark, table, snapshot, state, store.io_properties)
             committed = True
             store.collect_garbage(table.uuid, table.snapshots.keys())
     return AnalyzeResult(
@@ -124,15 +130,37 @@ def _no_rows(requested: DistributionRequest, wants: DistributionRequest) -> dict
 
 
 def _collect(
-    spark: SparkSession,
+    choose_session: Callable[[str | None, int], SparkSession | None],
     table: Table,
     store: Store,
     work: AnalyzePlan,
     wants: DistributionRequest,
     progress: Progress,
+) -> tuple[SparkSession | None, tuple[State, Costs, int]]:
+    """Collect what is missing where it is best done; return in which session that was."""
+    rows = plan_rows(table, work, wants)
+    files = pa.concat_tables([*(group.files for group in work.groups), rows.files])
+    size = int(files["size"].to_numpy().sum())
+    spark = choose_session(not_committable(table) or not_readable(files), size)
+    try:
+        return spark, _collect_in(spark, table, store, work, rows, progress)
+    except NeedsSparkError as error:  # which only reading shows
+        spark = choose_session(str(error), size)
+        return spark, _collect_in(spark, table, store, work, rows, progress)
+
+
+def _collect_in(
+    spark: SparkSession | None,
+    table: Table,
+    store: Store,
+    work: AnalyzePlan,
+    rows: RowsPlan,
+    progress: Progress,
 ) -> tuple[State, Costs, int]:
     """Read what is missing, then write it: segments first, the state that names them last."""
+    if spark is not None and table.not_loadable is None:
+        table.check_loadable(spark)  # where a commit would fail, nothing need be read
     written = write_groups(spark, table, store, work, progress)
-    index, sketches, rows_read = refresh_rows(spark, table, store, work, wants)
+    index, sketches, rows_read = refresh_rows(spark, table, store, work, rows)
     state = keep(table, store, work, written, (index, sketches))
     return state, sum((part.costs for part in written), Costs()), rows_read

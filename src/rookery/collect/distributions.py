@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rookery.collect.arrow import leaf_array, read_leaves
+from rookery.collect.own_rows import own_rows
 from rookery.collect.physical import NeedsEngineError, PhysicalColumns
 from rookery.collect.pyworkers import forget_jars, on_spark
-from rookery.collect.readable import needs_engine
+from rookery.collect.readable import needs_engine, readable_only
 from rookery.io import SourceFile, TailSource, open_source
-from rookery.model import Field, quote_part
+from rookery.model import Field, Snapshot, quote_part
 from rookery.parquet import FIRST_READ, read_footer
-from rookery.sidecar import State
+from rookery.sidecar import State, Store
 from rookery.sketch.frequent import Frequent
 from rookery.sketch.quantiles import Quantiles
 from rookery.sketch.values import in_one_form, no_view
@@ -180,43 +181,43 @@ def chosen_groups(path: str, count: int, most: int) -> list[int]:
 
 
 def collect_rows(
-    spark: SparkSession,
+    spark: SparkSession | None,
     table: Table,
-    snapshot_id: int,
+    store: Store,
+    snapshot: Snapshot,
     files: pa.Table,
     wants: DistributionRequest,
-    io_properties: Mapping[str, str],
-    only: Sequence[int] | None = None,
 ) -> DistributionSketches:
-    """Collect row statistics of *files* (rows of a file set with their deletes).
-
-    *only* are the ids of the columns that Spark can read, if it cannot read all.
-    """
+    """Collect row statistics of *files* (rows of a file set with their deletes)."""
     by_engine = needs_engine(files)
     plain = files.filter(pa.array(~by_engine))
     pairs = zip(plain["path"].to_pylist(), plain["size"].to_pylist(), strict=True)
     parts = [RowsTask(path, size, table.column_mapping(path)) for path, size in pairs]
-    result = _collect_plain(spark, parts, wants, io_properties)
-    staged = [*files.filter(pa.array(by_engine))["path"].to_pylist(), *result.needs_engine]
-    if staged:
-        with on_spark(spark):
-            frame = table.for_engine(spark).staged(snapshot_id, staged, only)
-            if frame is not None:
-                roots = list(dict.fromkeys(column.parts[0] for column in wants.fields))
-                # PySpark trips over names with dots, so columns travel under numbers.
-                columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
-                read = frame.selectExpr(*columns).mapInArrow(_engine_mapper(wants, roots), _SCHEMA)
-                result = result.merge(_gather(read, wants))
+    result = _collect_plain(spark, parts, wants, store.io_properties)
+    left = [*files.filter(pa.array(by_engine))["path"].to_pylist(), *result.needs_engine]
+    if not left:
+        return result
+    roots = list(dict.fromkeys(column.parts[0] for column in wants.fields))
+    if spark is None:
+        rows = (batch for _, batch in own_rows(table, store, snapshot, left, roots))
+        return result.merge(_sketched(rows, wants))
+    with on_spark(spark):
+        frame = table.for_engine(spark).staged(snapshot.id, left, readable_only(table, snapshot))
+        if frame is not None:
+            # PySpark trips over names with dots, so columns travel under numbers.
+            columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
+            read = frame.selectExpr(*columns).mapInArrow(_engine_mapper(wants, roots), _SCHEMA)
+            result = result.merge(_gather(read, wants))
     return result
 
 
 def _collect_plain(
-    spark: SparkSession,
+    spark: SparkSession | None,
     files: Sequence[RowsTask],
     wants: DistributionRequest,
     io_properties: Mapping[str, str],
 ) -> DistributionSketches:
-    if sum(file.size for file in files) <= LOCAL_BYTES:
+    if spark is None or sum(file.size for file in files) <= LOCAL_BYTES:
         return read_rows(files, wants, io_properties)
     count = min(len(files), 2 * spark.sparkContext.defaultParallelism)
     shares = [files[number::count] for number in range(count)]
@@ -242,16 +243,20 @@ def _engine_mapper(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_jars()
-        result = DistributionSketches.empty(wants)
-        for batch in batches:
-            result.rows += batch.num_rows
-            named = batch.rename_columns(list(roots))
-            for column in wants.fields:
-                root, *path = column.parts
-                result.add(wants, column, leaf_array(named.column(root), path))
-        yield result.batch()
+        yield _sketched((batch.rename_columns(list(roots)) for batch in batches), wants).batch()
 
     return read
+
+
+def _sketched(rows: Iterable[pa.RecordBatch], wants: DistributionRequest) -> DistributionSketches:
+    """Sketch rows of any reader, whose columns have their names."""
+    result = DistributionSketches.empty(wants)
+    for batch in rows:
+        result.rows += batch.num_rows
+        for column in wants.fields:
+            root, *path = column.parts
+            result.add(wants, column, leaf_array(batch.column(root), path))
+    return result
 
 
 def _gather(frame: DataFrame, wants: DistributionRequest) -> DistributionSketches:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -82,16 +82,16 @@ def ordinals_by_path(group: Group, ordinals: Sequence[int]) -> dict[str, list[in
 def add_rows(
     thetas: Mapping[int, InvertedThetaBuilder],
     lengths: FileLengths,
-    rows: Iterable[Row],
+    rows: Iterable[Mapping[str, Any] | Row],
     by_path: Mapping[str, Sequence[int]],
 ) -> int:
     """Add the sketches and lengths of workers, and return how many values they read."""
     values = 0
     for row in rows:
-        for ordinal in by_path[row.file]:
-            thetas[row.field].add(ThetaSketch.decode(bytes(row.theta)), ordinal)
-            if row.lengths is not None:
-                lengths.add(row.field, ordinal, Lengths(*row.lengths))
+        for ordinal in by_path[row["file"]]:
+            thetas[row["field"]].add(ThetaSketch.decode(bytes(row["theta"])), ordinal)
+            if row["lengths"] is not None:
+                lengths.add(row["field"], ordinal, Lengths(*row["lengths"]))
         values += row["count"]
     return values
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
 
+from rookery.collect.interpreters import check_workers, is_local, own_python
 from rookery.model import MachineError, RookeryError
 from rookery.tables.java_errors import CancelledError, failure_hint, java_reason, translate_java_error
 
@@ -27,8 +28,10 @@ _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(?P<kind>\w+(?:Error|Exception)): (?P
 @contextmanager
 def on_spark(spark: SparkSession) -> Iterator[None]:
     """Run work in Python workers: quickly, and with errors of one line instead of a stack trace."""
-    with _no_jars_on_python_path(spark):
+    with _no_jars_on_python_path(spark), own_python(spark):
         try:
+            if not is_local(spark.sparkContext.master):
+                check_workers(spark)
             yield
         except RookeryError:
             raise

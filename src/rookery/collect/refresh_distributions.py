@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,6 @@ import pyarrow.compute as pc
 from rookery.collect import plan
 from rookery.collect.distributions import STALE_SHARE, DistributionRequest, DistributionSketches, collect_rows
 from rookery.collect.prepare import AnalyzePlan
-from rookery.collect.readable import readable_only
 from rookery.sidecar import DistributionHeader, Store
 from rookery.sidecar.live import live_files
 from rookery.tables import Table
@@ -20,25 +20,42 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def refresh_rows(
-    spark: SparkSession, table: Table, store: Store, work: AnalyzePlan, wants: DistributionRequest
-) -> tuple[DistributionHeader | None, DistributionSketches, int]:
-    """Return the distributions of the snapshot: what they describe, the sketches, and the rows read now."""
+@dataclass(frozen=True, slots=True)
+class RowsPlan:
+    """The rows to read for distributions, and what they are merged with."""
+
+    wants: DistributionRequest
+    files: pa.Table
+    from_scratch: bool
+    rows_gone: int  # from the files that the state describes
+
+
+def plan_rows(table: Table, work: AnalyzePlan, wants: DistributionRequest) -> RowsPlan:
+    """Plan which files are read for distributions: new ones, or all."""
     if not wants.fields:
-        return None, DistributionSketches(), 0
+        return RowsPlan(wants, work.live.decoded.slice(0, 0), False, 0)
     gone = _rows_gone(work)
     before = work.state.header.rows if work.state is not None else None
-    from_scratch = work.state is None or not wants.are_collected_in(work.state)
+    from_scratch = work.state is None or before is None or not wants.are_collected_in(work.state)
     if before is not None and before.rows_gone + gone > STALE_SHARE * max(before.rows_seen, 1):
         from_scratch = True
-    files = _all_files(table, work) if from_scratch else _new_files(work)
-    only = readable_only(table, work.snapshot)
-    collected = collect_rows(spark, table, work.snapshot.id, files, wants, store.io_properties, only)
-    if from_scratch or work.state is None or before is None:
+    return RowsPlan(wants, _all_files(table, work) if from_scratch else _new_files(work), from_scratch, gone)
+
+
+def refresh_rows(
+    spark: SparkSession | None, table: Table, store: Store, work: AnalyzePlan, planned: RowsPlan
+) -> tuple[DistributionHeader | None, DistributionSketches, int]:
+    """Return the distributions of the snapshot: what they describe, the sketches, and the rows read now."""
+    wants = planned.wants
+    if not wants.fields:
+        return None, DistributionSketches(), 0
+    collected = collect_rows(spark, table, store, work.snapshot, planned.files, wants)
+    before = work.state.header.rows if work.state is not None else None
+    if planned.from_scratch or work.state is None or before is None:
         return _index(wants, collected.rows, 0), collected, collected.rows
     known = DistributionSketches(dict(work.state.quantiles), dict(work.state.frequent), before.rows_seen)
     merged = known.merge(collected)
-    return _index(wants, merged.rows, before.rows_gone + gone), merged, collected.rows
+    return _index(wants, merged.rows, before.rows_gone + planned.rows_gone), merged, collected.rows
 
 
 def _index(wants: DistributionRequest, rows_seen: int, rows_gone: int) -> DistributionHeader:

@@ -49,7 +49,10 @@ def run(
     folder: str,
     progress: Progress = silent,
 ) -> Iterator[Partial]:
-    """Yield the results of tasks, merged to one partial per group; *folder* is where files may be put."""
+    """Yield the results of tasks, merged to one partial per group; *folder* is where files may be put.
+
+    Without a session, all tasks run in this process.
+    """
     size = sum(file.size for task in tasks for file in task.files)
     if tasks and not are_compiled():
         announce("compiling kernels (first run)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -36,11 +37,14 @@ class Written:
 
 
 def write_groups(
-    spark: SparkSession, table: Table, store: Store, work: AnalyzePlan, progress: Progress
+    spark: SparkSession | None, table: Table, store: Store, work: AnalyzePlan, progress: Progress
 ) -> list[Written]:
-    """Read the groups; of each, only what concerns the whole table is kept."""
+    """Read the groups; of each, only what concerns the whole table is kept.
+
+    Without a session, this process reads them.
+    """
     planned = {group.number: np.flatnonzero(needs_engine(group.files)).tolist() for group in work.groups}
-    cores = spark.sparkContext.defaultParallelism
+    cores = spark.sparkContext.defaultParallelism if spark is not None else os.cpu_count() or 1
     tasks = plan.tasks(work.groups, cores, planned, table.column_mapping)
     shared = {(task.group, file.ordinal) for task in tasks for file in task.files if file.parts > 1}
     written: dict[int, Written] = {}
@@ -69,20 +73,23 @@ def write_groups(
 
 
 def _by_engine(
-    spark: SparkSession,
+    spark: SparkSession | None,
     table: Table,
     store: Store,
     work: AnalyzePlan,
     group: plan.Group,
     ordinals: Sequence[int],
 ) -> list[Partial]:
-    """Read files by Iceberg's own reader, or Parquet by Rookery's if Spark refuses a type of the table."""
+    """Read files by Iceberg's own reader, or Parquet by Rookery's without Spark or if it refuses a type."""
     formats = group.files["format"].to_pylist()
-    refuses = refused(table, work.snapshot) is not None
+    refuses = spark is None or refused(table, work.snapshot) is not None
     own = [ordinal for ordinal in ordinals if refuses and formats[ordinal] == "parquet"]
     others = [ordinal for ordinal in ordinals if not (refuses and formats[ordinal] == "parquet")]
     parts = [run_own(spark, table, store, work.snapshot, group, own)] if own else []
-    return parts + ([run_engine(spark, table, work.snapshot, group, others)] if others else [])
+    if others:
+        assert spark is not None  # the formats are checked first
+        parts.append(run_engine(spark, table, work.snapshot, group, others))
+    return parts
 
 
 def _write(

@@ -43,7 +43,7 @@ def list_folder(
         return list_details(where, properties or {}, recursive)
     folder = local_path(where)
     files: list[Listed] = []
-    waiting, followed = [""], {os.path.realpath(folder)}
+    waiting, followed = [""], {os.path.realpath(folder)} if recursive else set()
     while waiting:
         below = waiting.pop()
         try:
@@ -52,7 +52,7 @@ def list_folder(
                     if entry.is_symlink() and not links:
                         continue
                     place = f"{below}/{entry.name}" if below else entry.name
-                    if os.path.isdir(entry.path):
+                    if os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir():
                         if recursive and (not entry.is_symlink() or _first_time(entry.path, followed)):
                             waiting.append(place)
                         continue

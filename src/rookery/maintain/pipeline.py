@@ -172,7 +172,7 @@ class _Run:
         for name in step.needs:
             if held.get(name) in (Outcome.FAILED, Outcome.STOPPED):
                 became = "failed" if held[name] is Outcome.FAILED else "did not run"
-                return f"it depends on '{name}', which {became}"
+                return f"skipped because '{name}' {became}"
         return None
 
     def _look(self, step: Step | None = None) -> TableView:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rookery.indexes import KINDS
-from rookery.maintain.breaches import breaches
+from rookery.maintain.breaches import lasting_breaches, overdue
 from rookery.maintain.facts.drift import Drift, drift_of, worst
 from rookery.maintain.facts.engine_visibility import (
     EngineVisibility,
-    engine_visibility,
     spark_sees,
     trino_sees,
 )
@@ -24,6 +24,9 @@ from rookery.maintain.steps.step import PlanInput
 from rookery.maintain.survey import Survey, survey
 from rookery.sidecar import Index, Store
 from rookery.tables import Table
+
+_BYTES = 2048  # of memory for a table, a column or an index
+_NO_TIME = math.nan  # plans of the steps that breaches come from do not depend on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,34 +79,88 @@ class TableStatus:
     indexes: tuple[IndexStatus, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Lasting:
+    """What stays the same while neither a table nor the files beside it change, nor its policy."""
+
+    policy: Policy
+    age: Staleness
+    drift_low: float
+    drift_high: float | None
+    engine_visibility: tuple[EngineVisibility, ...]
+    layout: Layout
+    breaches: tuple[str, ...]
+    columns: tuple[ColumnStatus, ...]
+    indexes: tuple[IndexStatus, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Its approximate memory."""
+        return _BYTES * (1 + len(self.columns) + len(self.indexes))
+
+
 def table_status(
     table: Table, store: Store, policy: Policy, *, now: float, columns: bool = False
 ) -> TableStatus:
-    """Return a table's status; with *columns*, of each column and index too. No data is read."""
-    surveyed = survey(table, store)
-    view = PlanInput(survey=surveyed, policy=policy, now=now)
-    compared = view.comparison
-    age = view.age
-    drift = drift_of(compared, uncounted=columns)
-    least, most = worst(drift)
-    table_layout = layout(surveyed, policy)
-    by_engine = engine_visibility(surveyed, compared.line)
-    old = expirable(view)
-    sidecar = count_sidecar_files(surveyed)
+    """Return a table's status; with *columns*, of each column and index too. No data is read.
+
+    What lasts is cached by the version of the table and the files beside it, which are listed each time.
+    """
+    listing = store.listing()
+    lasting = _lasting(table, store, policy, listing, columns=columns)
+    snapshot = table.snapshot()
+    old = expirable(table, policy.snapshots, now)
     return TableStatus(
         str(table.name),
         table.format_version,
-        surveyed.snapshot.id if surveyed.snapshot is not None else None,
-        age,
-        least,
-        most,
-        by_engine,
-        table_layout,
-        sidecar,
+        snapshot.id if snapshot is not None else None,
+        lasting.age,
+        lasting.drift_low,
+        lasting.drift_high,
+        lasting.engine_visibility,
+        lasting.layout,
+        count_sidecar_files(table, store, listing),
         old,
-        score(age, by_engine, table_layout, policy, old),
-        breaches(view),
-        _columns(compared, age, drift) if columns else (),
+        score(lasting.age, lasting.engine_visibility, lasting.layout, policy, old),
+        (*lasting.breaches, *overdue(table, policy, now)),
+        lasting.columns,
+        lasting.indexes,
+    )
+
+
+def _lasting(
+    table: Table, store: Store, policy: Policy, listing: Mapping[str, int], *, columns: bool
+) -> _Lasting:
+    # States and segments never change, and a version of a table neither; one of the same name may come again
+    # after the table was dropped, but not with its uuid.
+    key = (
+        "status",
+        str(table.name),
+        table.uuid,
+        table.version,
+        store.location,
+        frozenset(listing.items()),
+        columns,
+    )
+    found: _Lasting | None = store.cache.find(key) if table.version is not None else None
+    if found is None or found.policy != policy:
+        found = _look(survey(table, store), policy, columns=columns)
+        store.cache.put(key, found, found.nbytes)
+    return found
+
+
+def _look(surveyed: Survey, policy: Policy, *, columns: bool) -> _Lasting:
+    view = PlanInput(survey=surveyed, policy=policy, now=_NO_TIME)
+    compared = view.comparison
+    drift = drift_of(compared, uncounted=columns)
+    return _Lasting(
+        policy,
+        view.age,
+        *worst(drift),
+        view.engine_visibility,
+        layout(surveyed, policy),
+        tuple(lasting_breaches(view)),
+        _columns(compared, view.age, drift) if columns else (),
         _indexes(surveyed) if columns else (),
     )
 

@@ -2,6 +2,7 @@
 
 from rookery.model.check import Check, CheckOutcome, findings
 from rookery.model.columns import column_named, no_column
+from rookery.model.engine import Engine
 from rookery.model.errors import (
     IN_MEMORY,
     UNUSABLE_FILE,
@@ -10,6 +11,8 @@ from rookery.model.errors import (
     FormatError,
     GroupedUsageError,
     MachineError,
+    MissingCatalogError,
+    MissingColumnError,
     MissingFileError,
     MissingTableError,
     Place,
@@ -58,6 +61,7 @@ __all__ = [
     "CheckOutcome",
     "Compare",
     "EmptyCatalogError",
+    "Engine",
     "Estimate",
     "Field",
     "FormatError",
@@ -69,6 +73,8 @@ __all__ = [
     "Like",
     "MachineError",
     "MetadataFile",
+    "MissingCatalogError",
+    "MissingColumnError",
     "MissingFileError",
     "MissingTableError",
     "Never",

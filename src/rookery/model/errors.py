@@ -45,12 +45,20 @@ class CatalogError(RookeryError):
     """A catalog is not configured, cannot be reached, or refuses."""
 
 
+class MissingCatalogError(CatalogError):
+    """There is no catalog at an address, and looking for it has created none."""
+
+
 class StorageError(RookeryError, OSError):
     """A file cannot be found, read or written."""
 
 
 class MissingTableError(UsageError):
     """There is no table of that name."""
+
+
+class MissingColumnError(UsageError, KeyError):
+    """There is no column of that name."""
 
 
 class EmptyCatalogError(UsageError):

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rookery.model.errors import MachineError
+
+if TYPE_CHECKING:
+    import pandas
+
+_LINES = re.compile(r"tuple\[(\w+), \.\.\.\]")
 _UNITS = ("kB", "MB", "GB", "TB", "PB")
 
 
@@ -68,8 +76,40 @@ class Report:
         """The report as indented JSON; NaN and infinities are text, as JSON has no numbers for them."""
         import msgspec  # which `import rookery` need not pay for
 
-        plain = _finite(msgspec.to_builtins(self, str_keys=True))
-        return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+        return msgspec.json.format(msgspec.json.encode(self.to_dict()), indent=2).decode()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as a dictionary, with what its JSON contains."""
+        plain: dict[str, Any] = _finite(self._plain())
+        return plain
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The report's lines as a data frame, such as a row per column; a row in all if it has no lines."""
+        try:
+            import pandas  # which is optional
+        except ModuleNotFoundError as error:
+            raise MachineError("the package pandas is not installed", hint="pip install pandas") from error
+        plain, lines = self._plain(), self._lines()
+        if lines is None:
+            return pandas.DataFrame([plain])
+        name, columns = lines
+        return pandas.DataFrame(plain[name], columns=columns)
+
+    def _plain(self) -> dict[str, Any]:
+        import msgspec  # which `import rookery` need not pay for
+
+        plain: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
+        return plain
+
+    def _lines(self) -> tuple[str, list[str]] | None:
+        """The first field that holds dataclasses, and the names of their fields."""
+        known = vars(sys.modules[type(self).__module__])
+        for each in fields(self):  # type: ignore[arg-type]  # every report is a dataclass
+            match = _LINES.fullmatch(str(each.type))
+            line = known.get(match[1]) if match else None
+            if is_dataclass(line):
+                return each.name, [part.name for part in fields(line)]
+        return None
 
     def details(self) -> Sequence[str]:
         """Return lines for those who look for the cause of something: shown with `--debug`."""

@@ -73,6 +73,10 @@ class ReadCosts:
     rows_decoded: int = 0
 
 
+class NoFieldIdsError(StorageError):
+    """A file's columns can be found only by their names, which Iceberg's own reader does."""
+
+
 def read_file(request: Request, file: FileRead, costs: ReadCosts) -> Iterator[pa.Table]:
     """Yield the rows of a file that match, a table for each row group that has some."""
     for reading, chosen in _matching(request, file, costs):
@@ -101,7 +105,7 @@ def _matching(
         try:
             inside = row_groups(source, file.stored, request.predicate, request.cache, file.answered)
             if not file.stored.replaced and not inside.leaves and inside.footer.leaves:
-                raise StorageError(
+                raise NoFieldIdsError(
                     f"{shown(file.path)} has no field ids", hint="use table.scan(spark, …), which maps names"
                 )
             pages(source, inside, request.predicate)

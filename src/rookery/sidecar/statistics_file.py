@@ -59,8 +59,8 @@ def registrable(table: Table, snapshot: Snapshot, state: State) -> dict[int, int
     """Return the numbers of distinct values of the columns that the snapshot's schema still has.
 
     0 is not registered: sketches skip the empty text, so a column may have values anyway,
-    and from 0 engines conclude that no row matches. Nothing can be registered with a table that Java cannot
-    load, as it is Java that commits.
+    and from 0 engines conclude that no row matches. Nothing is registered with a table that Java cannot
+    load: no engine would find it.
     """
     if table.not_loadable:
         return {}
@@ -69,7 +69,7 @@ def registrable(table: Table, snapshot: Snapshot, state: State) -> dict[int, int
 
 
 def register(
-    spark: SparkSession,
+    spark: SparkSession | None,
     table: Table,
     snapshot: Snapshot,
     state: State,

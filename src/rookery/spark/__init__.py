@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["Java", "SparkCatalog", "find_java", "hidden_stores", "register", "session", "spark_catalog"]
 
 
+def __dir__() -> list[str]:
+    """What there is to complete."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Import pyspark only when a session is needed."""
     if name in ("register", "session"):

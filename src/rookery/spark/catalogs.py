@@ -11,13 +11,14 @@ from urllib.parse import unquote, urlsplit
 from rookery.io import scheme_of
 from rookery.io.redaction import reason_of, redact
 from rookery.model import CatalogError
+from rookery.spark.versions import SCALA, SPARK
 from rookery.tables.config import GLUE, HIVE, REST, SQL, CatalogConfig, sqlite_path
-from rookery.tables.iceberg.catalogs import open_pyiceberg, table_locations
+from rookery.tables.iceberg.catalogs import IcebergCatalog, table_locations
 
 log = logging.getLogger(__name__)
 
 ICEBERG_VERSION = "1.12.0"
-ICEBERG_RUNTIME = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG_VERSION}"
+ICEBERG_RUNTIME = f"org.apache.iceberg:iceberg-spark-runtime-{SPARK}_{SCALA}:{ICEBERG_VERSION}"
 ICEBERG_AWS = f"org.apache.iceberg:iceberg-aws-bundle:{ICEBERG_VERSION}"
 ICEBERG_GCP = f"org.apache.iceberg:iceberg-gcp-bundle:{ICEBERG_VERSION}"
 ICEBERG_AZURE = f"org.apache.iceberg:iceberg-azure-bundle:{ICEBERG_VERSION}"
@@ -76,7 +77,7 @@ def hidden_stores(config: CatalogConfig) -> frozenset[str]:
     """
     if config.type != REST or _store(config.properties)[1]:
         return frozenset()
-    catalog = open_pyiceberg(config)
+    catalog = IcebergCatalog(config).client
     if packages := _store(catalog.properties)[1]:  # with the properties that the server has sent
         return frozenset(scheme for scheme, (_, package) in _STORES.items() if package in packages)
     try:

@@ -4,10 +4,12 @@ from importlib import import_module
 from types import ModuleType
 
 from rookery.model import MachineError
+from rookery.spark.versions import check_installed
 
 
 def with_pyspark(module: str) -> ModuleType:
     """Import a module that needs pyspark, or raise an error that states how to install it."""
+    check_installed()
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from rookery.model import MachineError
 from rookery.spark.catalogs import ICEBERG_RUNTIME
+from rookery.spark.versions import JARS, check_runtime, check_version
 from rookery.tables.java_errors import is_foreign
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def has_jvm(spark: SparkSession) -> bool:
 def check_session(
     spark: SparkSession, packages: Sequence[str] = (ICEBERG_RUNTIME,), *, iceberg: bool = True
 ) -> None:
-    """Refuse a session that has been stopped or has no Iceberg; make Ctrl-C safe in one that can be used."""
+    """Refuse a session that has been stopped, is of another Spark or has no Iceberg; make Ctrl-C safe."""
     if not has_jvm(spark):
         return
     context: Any = spark.sparkContext
@@ -44,7 +45,9 @@ def check_session(
         raise MachineError("the Spark session has ended with its JVM", hint=_ANOTHER) from error
     if stopped:
         raise MachineError("the Spark session has been stopped", hint=_ANOTHER)
+    check_version(str(context.version), "this session is of Spark")
     if iceberg:
+        check_runtime({key: context._conf.get(key, "") for key in JARS})
         _check_iceberg(spark, packages)
     cancel_on_interrupt(spark)
 

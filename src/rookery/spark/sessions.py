@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from subprocess import Popen
 from traceback import walk_tb
@@ -17,18 +17,20 @@ from pyspark.errors import AnalysisException
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
-from rookery.model import MachineError
+from rookery.collect.interpreters import own_python
+from rookery.model import CatalogError, MachineError
 from rookery.model.announce import announce
 from rookery.model.interrupts import check_interrupted
 from rookery.spark.attach.session import attach_unless_detached
 from rookery.spark.catalogs import SparkCatalog, hidden_stores, spark_catalog
 from rookery.spark.java import find_java
-from rookery.spark.live import cancel_on_interrupt, check_session, quiet_py4j
+from rookery.spark.live import cancel_on_interrupt, check_session, has_jvm, quiet_py4j
 from rookery.spark.puffin_source import PuffinDataSource
 from rookery.spark.rookery_source import RookeryDataSource
+from rookery.spark.session_catalogs import SessionCatalogs, is_other_catalog
 from rookery.spark.settings import on_command_line, python_files, settings, spark_defaults
 from rookery.tables.config import CatalogConfig, home, resolve
-from rookery.tables.formats import open_catalog
+from rookery.tables.formats import create_catalog
 
 
 def session(
@@ -61,20 +63,26 @@ def session(
 def register(spark: SparkSession) -> SparkSession:
     """Register the data sources of Rookery in a session."""
     check_session(spark, iceberg=False)
-    for source in (PuffinDataSource, RookeryDataSource):
-        try:
-            spark.dataSource.register(source)
-        except AnalysisException as error:
-            # A session of the same context may have them from the one that was first.
-            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-                raise
+    with own_python(spark) if has_jvm(spark) else nullcontext():
+        for source in (PuffinDataSource, RookeryDataSource):
+            try:
+                spark.dataSource.register(source)
+            except AnalysisException as error:
+                # A session of the same context may have them from the one that was first.
+                if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                    raise
     return spark
 
 
 def _introduce(spark: SparkSession, config: CatalogConfig, known: SparkCatalog) -> None:
     """Add a catalog to a running session; settings that it has stay as they are."""
+    if is_other_catalog(SessionCatalogs(spark.conf.getAll), config):
+        raise CatalogError(
+            f"the session has another catalog under the name '{config.name}', at another address",
+            hint=f"rookery.connect('{config.name}', spark=spark) is the session's; or give one another name",
+        )
     if spark.conf.get(f"spark.sql.catalog.{config.name}", None) is None:
-        open_catalog(config)  # as in a session that is started: a new SQL catalog is created first
+        create_catalog(config)  # as in a session that is started: a new SQL catalog is created first
     for key, value in known.conf.items():
         if spark.conf.get(key, None) is None:
             spark.conf.set(key, value)
@@ -89,7 +97,7 @@ def _start(
 ) -> SparkSession:
     announce("starting Spark")
     given = _given()
-    open_catalog(config)  # creates the tables of a new SQL catalog, which Python and Java both expect
+    create_catalog(config)  # creates the tables of a new SQL catalog, which Python and Java both expect
     chosen = settings(config.name, known, given, master=master, memory=memory, conf=conf)
     builder = SparkSession.builder.appName(chosen.pop("spark.app.name", "rookery"))
     changed = {key: value for key, value in chosen.items() if given.get(key) != value}

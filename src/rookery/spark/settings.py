@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rookery.io.redaction import is_secret, redact
 from rookery.spark.catalogs import SparkCatalog
+from rookery.spark.versions import check_runtime
 from rookery.tables.config import home
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -43,6 +44,7 @@ def settings(
     if memory:
         chosen["spark.driver.memory"] = memory
     chosen["spark.master"] = master or chosen.get("spark.master") or os.environ.get("SPARK_MASTER") or LOCAL
+    check_runtime(chosen)
     wanted = {**_defaults(catalog_name), **known.conf}
     if chosen["spark.master"].startswith("local"):
         # Executors of a real cluster must find the driver; here no other machine needs to.

@@ -15,6 +15,7 @@ from pyiceberg.utils.config import DEFAULT, Config
 
 from rookery.io.redaction import redact
 from rookery.model import CatalogError, TableName, UsageError
+from rookery.tables.addresses import WORDS, refusal, translated
 
 EMBEDDED_NAME = "lake"
 SQL, REST, HIVE, GLUE = "sql", "rest", "hive", "glue"  # kinds of catalog
@@ -27,19 +28,28 @@ class CatalogConfig:
 
     name: str
     properties: Mapping[str, str] = field(repr=False)  # may contain secrets
+    is_embedded: bool = False  # the one that needs no setup: the first table creates it
 
     @property
     def type(self) -> str:
         """The kind of catalog, as `sql` or `rest`: by `type`, else by its address."""
         stated = self.properties.get("type")
-        try:
-            if stated:
+        if refused := refusal(self.properties):
+            raise CatalogError(f"catalog '{self.name}': {refused[0]}", hint=refused[1])
+        if stated:
+            try:
                 return CatalogType(stated.lower()).value
+            except ValueError as error:
+                raise CatalogError(
+                    f"catalog '{self.name}': PyIceberg has no catalogs of type {redact(stated)}",
+                    hint=f"types are {', '.join(each.value for each in CatalogType)}",
+                ) from error
+        try:
             inferred = infer_catalog_type(self.name, dict(self.properties))
         except ValueError as error:
             raise CatalogError(
                 f"catalog '{self.name}': {redact(str(error), self.properties)}",
-                hint="set its uri, and its type if that is not rest, sql, hive or glue",
+                hint=f"{WORDS}; or set its type",
             ) from error
         assert inferred is not None
         return inferred.value
@@ -60,6 +70,7 @@ def embedded(folder: Path | None = None) -> CatalogConfig:
             "uri": f"sqlite:///{folder / 'catalog.db'}?timeout=30",
             "warehouse": f"file://{folder / 'warehouse'}",
         },
+        is_embedded=True,
     )
 
 
@@ -100,26 +111,35 @@ def resolve(
 ) -> CatalogConfig:
     """Resolve a catalog. Arguments override the configuration.
 
-    Without arguments, it is PyIceberg's default catalog if one is configured, else the embedded one.
+    Without arguments, it is PyIceberg's default catalog if one is configured, else the one that is configured
+    as `lake`, else the embedded one.
     """
     given = {key: value for key, value in {"uri": uri, "warehouse": warehouse, **properties}.items() if value}
     known = configured()
     if name is None and not given:
-        name = _default_name()
-        if name is None:
-            return embedded()
+        name = _default_name() or EMBEDDED_NAME
     if name is None:
-        return CatalogConfig(EMBEDDED_NAME, given)
+        return CatalogConfig(_name_of_address(known), translated(given))
     if name.lower() in known:
-        return CatalogConfig(name, {**known[name.lower()], **given})
+        return CatalogConfig(name, translated({**known[name.lower()], **given}))
     if given:
-        return CatalogConfig(name, given)
+        return CatalogConfig(name, translated(given))
     if name == EMBEDDED_NAME:
         return embedded()
     raise UsageError(
         f"there is no catalog '{name}'",
         hint=f"configured are: {', '.join(sorted(known)) or 'none'}; add it to .pyiceberg.yaml, or use --uri",
     )
+
+
+def _name_of_address(known: Mapping[str, Mapping[str, str]]) -> str:
+    """The name of a catalog that is given by its address alone; it must not be that of another one."""
+    if EMBEDDED_NAME in known:
+        raise UsageError(
+            f"the address needs a name: another catalog is configured as '{EMBEDDED_NAME}'",
+            hint="add --catalog NAME, in Python connect(NAME, uri=…)",
+        )
+    return EMBEDDED_NAME
 
 
 def resolve_table(text: str, catalog: str | None = None) -> tuple[CatalogConfig, TableName]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from rookery.model import TableName
@@ -12,7 +12,7 @@ from rookery.tables.iceberg.static import open_metadata
 from rookery.tables.load import TableLoad
 from rookery.tables.table import Table
 
-__all__ = ["Catalog", "open_catalog", "open_metadata", "open_table"]
+__all__ = ["Catalog", "create_catalog", "open_catalog", "open_metadata", "open_table"]
 
 
 class Catalog(Protocol):
@@ -30,10 +30,18 @@ class Catalog(Protocol):
     def count_namespaces(self) -> int:
         """Return how many namespaces there are at the top; raise `CatalogError` if it does not answer."""
 
+    def other_names(self) -> Sequence[str]:
+        """Return the names of other catalogs in the same database, if this one has nothing in it."""
+
 
 def open_catalog(config: CatalogConfig) -> Catalog:
-    """Open a catalog; the folder of a new SQLite one is created. All types hold tables of Iceberg so far."""
+    """Open a catalog, which creates nothing. All types hold tables of Iceberg so far."""
     return IcebergCatalog(config)
+
+
+def create_catalog(config: CatalogConfig) -> None:
+    """Create the file and the tables of a catalog in a database, where they are missing."""
+    IcebergCatalog(config).create()
 
 
 def open_table(text: str, catalog: str | None = None) -> Table:

@@ -258,12 +258,19 @@ class Table(Protocol):
 
     def register_statistics(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         snapshot_id: int,
         written: WrittenFile,
         is_named: Callable[[BlobMetadata], bool],
     ) -> None:
-        """Register a statistics file for a snapshot; the metadata names the blobs that *is_named* selects."""
+        """Register a statistics file for a snapshot; the metadata names the blobs that *is_named* selects.
+
+        Without a session, the catalog is changed by this process.
+        """
+
+    @property
+    def not_committable(self) -> str | None:
+        """Why this process cannot register statistics without a session; None if it can."""
 
     @property
     def not_loadable(self) -> str | None:

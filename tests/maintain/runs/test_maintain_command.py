@@ -22,6 +22,8 @@ from rookery.maintain import pipeline
 from rookery.maintain.pipeline import NAMES
 from rookery.maintain.runs.history import History
 from rookery.maintain.steps.step import Outcome
+from rookery.model import TableName
+from rookery.tables.iceberg import IcebergCatalog, IcebergTable
 from tests.maintain.tending import DAY, folder_of, plant
 
 Rookery = Callable[..., tuple[int, str, str]]
@@ -97,10 +99,13 @@ def test_a_dry_run_loads_and_surveys_a_table_once(
 ) -> None:
     lake.catalog.create_table(f"{namespace}.other", ROWS.schema)  # which is only a neighbour
     counted: Counter[str] = Counter()
-    load, look = lake.catalog.load_table, pipeline.survey
-    monkeypatch.setattr(
-        lake.catalog, "load_table", lambda name: (counted.update([".".join(name)]), load(name))[1]
-    )
+    load, look = IcebergCatalog.open, pipeline.survey
+
+    def counting(catalog: IcebergCatalog, name: TableName) -> IcebergTable:
+        counted.update([".".join(name.identifier)])
+        return load(catalog, name)
+
+    monkeypatch.setattr(IcebergCatalog, "open", counting)
     monkeypatch.setattr(pipeline, "survey", lambda *table: (counted.update(["surveys"]), look(*table))[1])
     report = maintain(lake, [f"{namespace}.busy", f"{namespace}.idle"], dry_run=True)
     steps = {step.step: step for step in report.tables[0].steps}
@@ -211,7 +216,7 @@ def test_no_retention_is_refused_before_anything_is_done(
     words = ("maintain", f"{namespace}.*", "--policy", policy, "--dry-run", "--yes", "--verbose")
     code, out, _ = rookery(*words)
     assert code == 0
-    assert "no snapshot of 6 is past the retention" in out  # the last ten stay
+    assert "no snapshot of 6 is due to expire" in out  # the last ten stay
 
 
 def test_a_table_that_cannot_be_loaded_fails_alone(lake: Lake, namespace: str, rookery: Rookery) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from rookery.api.analyze import analyze
 from rookery.api.lake import Lake
-from rookery.api.statistics import analyze
 from rookery.maintain.policies.policy import Snapshots
 from rookery.maintain.steps import expire
 from rookery.maintain.steps.step import Idle, Plan

@@ -116,10 +116,10 @@ class TestExpire:
 
     def test_by_the_time(self, lake: Lake) -> None:
         assert why_not(expire.plan(known(lake, self.POLICY, days=4.9))) == (
-            "no snapshot of 5 is past the retention"
+            "no snapshot of 5 is due to expire"
         )
         made = planned(expire.plan(known(lake, self.POLICY, days=5.1)))
-        assert made.why == "3 snapshots past the retention (the last 2 stay)"
+        assert made.why == "3 snapshots due to expire (the last 2 stay)"
         history = [entry.snapshot_id for entry in lake.load(NAME).history()]
         assert made.details["snapshots"] == tuple(history[:3])
         assert made.details["kinds"] == {
@@ -312,7 +312,7 @@ class TestRewriteDeletes:
 
 def test_manifests(lake: Lake) -> None:
     view = known(lake, replace(DEFAULT, manifests=Manifests(FILES)))
-    assert why_not(rewrite_manifests.plan(view)) == "5 small manifests; 5 may be"
+    assert why_not(rewrite_manifests.plan(view)) == "5 small manifests, limit 5"
     made = planned(rewrite_manifests.plan(replace(view, policy=replace(DEFAULT, manifests=Manifests(4)))))
     assert (made.files, made.details) == (FILES, {"specs": (0,)})
     assert made.bytes == sum(manifest.manifest_length for manifest in view.survey.file_lists)

@@ -7,9 +7,9 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
+from rookery.api.analyze import analyze
 from rookery.api.indexes import list_indexes
 from rookery.api.lake import Lake
-from rookery.api.statistics import analyze
 from rookery.maintain.policies.policy import Statistics, WantedIndex
 from rookery.maintain.steps import refresh
 from rookery.maintain.steps.step import Idle, Outcome, Plan

@@ -135,3 +135,24 @@ def test_a_join_is_broadcast_where_few_rows_are_estimated(spark: SparkSession, e
     assert "BroadcastHashJoin" in joins[1]
     assert "SortMergeJoin" not in joins[1]
     assert rows[0] == rows[1] != []
+
+
+@pytest.mark.parametrize("more, last", [(0, "n"), (1, "id")])
+def test_joins_over_few_rows_keep_their_order(spark: SparkSession, events: str, more: int, last: str) -> None:
+    """By their rows, the join with one row comes first, and the one that multiplies them last."""
+    joins = f"{events} a JOIN {events} b ON a.n = b.n JOIN {events} c ON b.id = c.id"
+    text = f"SELECT a.id FROM {joins} WHERE c.amount < 1"
+    with attached_session(spark, cbo=True, least_rows=3 * FILES * ROWS + more) as session:
+        query = session.sql(text)
+        uppermost = next(line for line in str(plan(query).optimizedPlan()).splitlines() if "Join" in line)
+        assert f"({last}#" in uppermost
+        assert sorted(query.collect()) == sorted(spark.sql(text).collect())
+        assert "Hint" not in str(plan(query).executedPlan())
+
+
+def test_joins_with_a_table_of_unknown_rows_are_reordered(spark: SparkSession, events: str) -> None:
+    with attached_session(spark, cbo=True, least_rows=1 << 60) as session:
+        session.range(100, numPartitions=1).createOrReplaceTempView("numbers")
+        text = f"SELECT a.id FROM {events} a JOIN {events} b ON a.n = b.n JOIN numbers ON b.id = numbers.id"
+        hints = "leftHint" in str(plan(session.sql(text)).optimizedPlan())
+        assert not hints

@@ -23,13 +23,13 @@ WAYS: Mapping[str, tuple[Mapping[str, str], Mapping[str, bool]]] = {
 
 @contextmanager
 def attached_session(
-    spark: SparkSession, settings: Mapping[str, str] | None = None, **options: bool
+    spark: SparkSession, settings: Mapping[str, str] | None = None, *, least_rows: int = 0, **options: bool
 ) -> Iterator[SparkSession]:
-    """Another session of the same context in which scans of any size are pruned; detached at the end."""
+    """Another session of the same context, in which small scans are pruned too, and all joins reordered."""
     session = spark.newSession()
     for key, value in (settings or {}).items():
         session.conf.set(key, value)
-    with attach(session, least_bytes=0, **options):
+    with attach(session, least_bytes=0, least_rows=least_rows, **options):
         yield session
 
 

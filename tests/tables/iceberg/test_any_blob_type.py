@@ -14,7 +14,7 @@ from pyiceberg.types import LongType, NestedField
 from rookery.model import CatalogError, TableName
 from rookery.sketch.blob_types import HLL_V1
 from rookery.tables.config import embedded
-from rookery.tables.iceberg.catalogs import load_table, open_pyiceberg
+from rookery.tables.iceberg.catalogs import IcebergCatalog, load_table
 
 NAME = TableName("lake", ("db",), "t")
 SCHEMA = Schema(NestedField(1, "id", LongType()))
@@ -22,7 +22,7 @@ SCHEMA = Schema(NestedField(1, "id", LongType()))
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    opened = open_pyiceberg(embedded(tmp_path))
+    opened = IcebergCatalog(embedded(tmp_path)).create()
     opened.create_namespace("db")
     return opened
 

@@ -47,7 +47,7 @@ def score(
             "snapshots",
             1 - expirable / layout.snapshots if layout.snapshots else 1.0,
             0.05,
-            f"{expirable:,} of {counted(layout.snapshots, 'snapshot')} past their retention",
+            f"{expirable:,} of {counted(layout.snapshots, 'snapshot')} due to expire",
         ),
         _order(layout, policy),
     )

@@ -142,20 +142,33 @@ class PolicySet:
                     ranked[key] = rank, given
                 elif ranked[key][0] == rank:
                     _check_same(name, key, ranked[key][1], given)
-        for setting in SETTINGS:
-            value = setting.of(DEFAULT)
-            ranked.setdefault(setting.key, (_DEFAULT, Given(value, setting.text(value), SettingSource())))
+        if not ranked:
+            return _ALL_DEFAULT
+        ranked = {**_BY_DEFAULT, **ranked}
         _check(name, ranked)
-        return Chosen(
-            policy_from({key: given.value for key, (_, given) in ranked.items()}),
-            {setting.key: ranked[setting.key][1].source for setting in SETTINGS},
-            {setting.key: ranked[setting.key][1].text for setting in SETTINGS},
-        )
+        return _chosen(ranked)
 
     def _matching(self, name: TableName) -> list[tuple[Rank, PolicyRule]]:
         """Return the rules for a table, the most specific first."""
         ranked = [(rank, rule) for rule in self.rules if (rank := rule.rank(name)) is not None]
         return sorted(ranked, key=lambda pair: pair[0], reverse=True)
+
+
+_BY_DEFAULT: Mapping[str, tuple[Rank, Given]] = {
+    setting.key: (_DEFAULT, Given(setting.of(DEFAULT), setting.text(setting.of(DEFAULT)), SettingSource()))
+    for setting in SETTINGS
+}
+
+
+def _chosen(ranked: Mapping[str, tuple[Rank, Given]]) -> Chosen:
+    return Chosen(
+        policy_from({key: given.value for key, (_, given) in ranked.items()}),
+        {setting.key: ranked[setting.key][1].source for setting in SETTINGS},
+        {setting.key: ranked[setting.key][1].text for setting in SETTINGS},
+    )
+
+
+_ALL_DEFAULT = _chosen(_BY_DEFAULT)  # of most tables, if nobody has written a policy
 
 
 def given_by(name: TableName, properties: Mapping[str, str]) -> dict[str, Given]:

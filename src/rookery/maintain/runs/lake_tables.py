@@ -17,7 +17,7 @@ from rookery.maintain.runs.recording import Record
 from rookery.maintain.runs.table_runner import ASKED_FOR, Stop, Wanted
 from rookery.maintain.steps.neighbours import Neighbours
 from rookery.maintain.steps.step import MaintainedTable, TableRun
-from rookery.model import TableName
+from rookery.model import Engine, TableName
 from rookery.sidecar import Store
 from rookery.tables import Table
 
@@ -59,6 +59,7 @@ class RunOptions:
     forced: bool = False  # `--yes`: do what is refused without it
     trash: str | None = None  # where orphan files are moved to, overriding policies
     progress: Progress = silent  # of files that are read for statistics
+    engine: Engine = Engine.SPARK  # that collects statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +109,5 @@ class LakeTables:
             forced=self.options.forced,
             neighbours=self.neighbours(),
             progress=self.options.progress,
+            engine=self.options.engine,
         )

@@ -62,7 +62,7 @@ def _garbage(view: PlanInput) -> dict[str, int]:
 def statistics_files(view: PlanInput, age: timedelta) -> Deletable:
     """Return the old statistics files, and partial ones, stored with the metadata but not named in it."""
     listing = view.listed(view.table.metadata_folder)
-    left = {each.file.location for each in left_over(view.survey)}
+    left = {each.file.location for each in left_over(view.survey.table, view.survey.store)}
     older_than = view.now - age.total_seconds()
     wanted = [
         file.modified < older_than

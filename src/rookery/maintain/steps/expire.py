@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.table.metadata import TableMetadata
 
-from rookery.collect.analyze import analyze
 from rookery.io import shown
 from rookery.io.identity import LikelyFiles
+from rookery.maintain.policies.policy import Snapshots
 from rookery.maintain.steps.listing import list_table
 from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS, not_asked
 from rookery.maintain.steps.ownership import forked, unknown_metadata
@@ -26,6 +26,7 @@ from rookery.model import RookeryError, UsageError
 from rookery.model.report import counted
 from rookery.sidecar.statistics_file import names_gone
 from rookery.spark.procedures import Moment, call, expire_by_action
+from rookery.tables import Table
 from rookery.tables.iceberg import IcebergTable
 from rookery.tables.iceberg.metadata_file import MetadataFile
 from rookery.tables.java_errors import ConflictError
@@ -47,13 +48,13 @@ def collects_garbage(table: IcebergTable) -> bool:
     return table.properties.get(GC_ENABLED, "true").lower() != "false"
 
 
-def expirable(view: PlanInput, late: timedelta = timedelta(0)) -> int:
+def expirable(table: Table, wanted: Snapshots, now: float, late: timedelta = timedelta(0)) -> int:
     """Return how many snapshots are past the retention, by at least the given time; no file is read."""
-    rule = rule_of(view.policy.snapshots, view.now_ms)
-    if rule is None or not STEP.takes(view.survey.table) or not collects_garbage(view.table):
+    rule = rule_of(wanted, int(now * 1000))
+    if rule is None or not isinstance(table, IcebergTable) or not collects_garbage(table):
         return 0
     rule = replace(rule, older_than_ms=rule.older_than_ms - int(late.total_seconds() * 1000))
-    return len(retention(view.table.table.metadata, rule).snapshots)
+    return len(retention(table.table.metadata, rule).snapshots)
 
 
 def plan(view: PlanInput) -> Plan | Idle:
@@ -68,7 +69,7 @@ def plan(view: PlanInput) -> Plan | Idle:
         return Idle(f"{GC_ENABLED} is false: its files may be shared")
     due = retention(table.table.metadata, rule)
     if not due.snapshots and not due.refs:
-        return Idle(f"no snapshot of {len(table.snapshots):,} is past the retention")
+        return Idle(f"no snapshot of {len(table.snapshots):,} is due to expire")
     others = _unknown_metadata(view)
     to_expire = _unnamed(due, others, _by_branches(table.table.metadata, rule))
     if not to_expire.snapshots and not to_expire.refs:
@@ -169,9 +170,7 @@ def _check_names(table: IcebergTable, to_delete: Sequence[str], staying: Sequenc
 
 
 def _why(to_expire: Retention, keep_last: int) -> str:
-    snapshots = (
-        f"{counted(len(to_expire.snapshots), 'snapshot')} past the retention (the last {keep_last:,} stay)"
-    )
+    snapshots = f"{counted(len(to_expire.snapshots), 'snapshot')} due to expire (the last {keep_last:,} stay)"
     refs = f"; refs past their age: {', '.join(to_expire.refs)}" if to_expire.refs else ""
     return snapshots + refs
 
@@ -224,6 +223,8 @@ def run(view: TableView, planned: Plan) -> Ran:
     maintained, notes = view.maintained, tuple[str, ...]()
     spark = maintained.spark()
     if planned.details["statistics_first"]:
+        from rookery.collect.analyze import analyze  # brings numba, which plans do without
+
         analyze(maintained.spark, view.table, view.survey.store, choice_of(view))
         notes = ("the statistics of the current snapshot were registered first",)
     # Snapshots are given by id, not by age: a commit by others meanwhile must not cause one to expire

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rookery.collect.analyze import analyze
 from rookery.collect.choose import Choice, selects
 from rookery.collect.column_sets import column_set_fields
 from rookery.collect.declared_statistics import distributions
 from rookery.collect.readable import unreadable
 from rookery.indexes import kind_for
 from rookery.indexes.declare import declare
-from rookery.maintain.facts.engine_visibility import engine_visibility
 from rookery.maintain.facts.reasons import reasons
 from rookery.maintain.policies.policy import WantedIndex
-from rookery.maintain.policies.queried import queried_columns
 from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps.rewrite_manifests import NAME as MANIFESTS
@@ -35,6 +32,8 @@ def choice_of(view: PlanInput) -> Choice:
     wanted, table = view.policy.statistics, view.survey.table
     if not wanted.queries:
         return Choice(wanted.columns)
+    from rookery.maintain.policies.queried import queried_columns  # brings sqlglot
+
     return Choice(queried_columns(wanted.queries, table.name, table.fields()))
 
 
@@ -58,7 +57,7 @@ def plan(view: PlanInput) -> Plan | Idle:
 
 def _why(view: PlanInput, missing: tuple[WantedIndex, ...]) -> Iterator[str]:
     survey = view.survey
-    yield from reasons(view.age, engine_visibility(survey, view.comparison.line), view.policy)
+    yield from reasons(view.age, view.engine_visibility, view.policy)
     rewritten = [step for step in REWRITES if step in view.done]
     if rewritten and view.policy.statistics.after_compaction:
         yield "files were rewritten by this run"
@@ -133,6 +132,8 @@ def _unread(survey: Survey) -> tuple[int, int]:
 
 def run(view: TableView, planned: Plan) -> Ran:
     """Declare what is missing, then collect."""
+    from rookery.collect.analyze import analyze  # brings numba, which plans do without
+
     table, store = view.survey.table, view.survey.store
     notes = []
     for kind, column in planned.details["indexes"]:
@@ -140,8 +141,15 @@ def run(view: TableView, planned: Plan) -> Ran:
             declare(table, store, kind, column)
         except UsageError as error:  # for example too many values for its kind: the rest is still useful
             notes.append(f"no {kind} index on {column}: {error}")
-    wanted = choice_of(view)
-    outcome = analyze(view.maintained.spark, table, store, wanted, progress=view.maintained.progress)
+    maintained = view.maintained
+    outcome = analyze(
+        maintained.spark,
+        table,
+        store,
+        choice_of(view),
+        engine=maintained.engine,
+        progress=maintained.progress,
+    )
     return Ran(outcome.files_to_read, outcome.bytes_to_read, tuple(notes))
 
 

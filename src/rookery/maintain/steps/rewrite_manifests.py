@@ -29,11 +29,11 @@ def plan(view: PlanInput) -> Plan | Idle:
     small = {spec: sum(each.size < target / 2 for each in manifests) for spec, manifests in by_spec.items()}
     specs = [spec for spec in sorted(by_spec) if small[spec] > most and _taken(by_spec[spec], target)]
     if not specs:
-        return Idle(f"{counted(sum(small.values()), 'small manifest')}; {most:,} may be")
+        return Idle(f"{counted(sum(small.values()), 'small manifest')}, limit {most:,}")
     taken = [manifest for spec in specs for manifest in _taken(by_spec[spec], target)]
     count = sum(small[spec] for spec in specs)
     return Plan(
-        f"{counted(count, 'manifest')} below half of {in_bytes(target)}; {most:,} may be",
+        f"{counted(count, 'manifest')} below half of {in_bytes(target)}, limit {most:,}",
         len(taken),
         sum(manifest.size for manifest in taken),
         {"specs": tuple(specs)},

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rookery.collect.progress import Progress, silent
 from rookery.collect.readable import refused
 from rookery.io import shown
+from rookery.maintain.facts.engine_visibility import EngineVisibility, engine_visibility
 from rookery.maintain.facts.staleness import Staleness, StatsComparison, comparison, staleness
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.listing import Listings, list_table
 from rookery.maintain.steps.reachable_files import Named, named
 from rookery.maintain.survey import Survey
-from rookery.model import RookeryError, StorageError, TableName
+from rookery.model import Engine, RookeryError, StorageError, TableName
 from rookery.sidecar import Store
 from rookery.spark.procedures import row_session
 from rookery.tables import Table
@@ -53,6 +54,7 @@ class MaintainedTable:
     forced: bool = False  # `--yes`: do what is refused without it
     neighbours: Neighbours | None = None  # the catalog's other tables; None: they cannot be loaded
     progress: Progress = silent  # of files that are read for statistics
+    engine: Engine = Engine.SPARK  # that collects statistics
 
     def open(self) -> tuple[IcebergTable, Store]:
         """Load the table, which must be one of Iceberg."""
@@ -142,6 +144,11 @@ class PlanInput:
     def age(self) -> Staleness:
         """How old its statistics are."""
         return staleness(self.comparison)
+
+    @cached_property
+    def engine_visibility(self) -> tuple[EngineVisibility, ...]:
+        """What engines find of its statistics."""
+        return engine_visibility(self.survey, self.comparison.line)
 
     @property
     def not_rewritable(self) -> str | None:

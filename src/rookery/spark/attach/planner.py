@@ -42,6 +42,7 @@ _NARROW = 0.01  # of the rows
 _SELECTIVE = 0.5  # of the rows: the keys of more than these prune nothing
 _MOST_LISTED = 1000  # paths that are listed in an answer; more are numbered
 LEAST_BYTES = 32 << 20  # of a scan that is pruned at run time
+LEAST_ROWS = 4_000_000  # of the tables of a query whose joins are reordered
 _ALONE = "a query is planned without Rookery"
 _UNKNOWN = json.dumps({"unknown": True})
 _TABLE_BYTES = 1 << 20  # approximate memory of a table's metadata
@@ -55,6 +56,7 @@ class Settings:
     pruning: bool = True
     runtime: bool = True
     least_bytes: int = LEAST_BYTES
+    least_rows: int = LEAST_ROWS
     timeout_ms: int = 5000  # for all answers of a query; what is left of it is then planned without them
 
 

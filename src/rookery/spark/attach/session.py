@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from rookery.model import MachineError, UsageError
 from rookery.model.cache import Cache
-from rookery.spark.attach.planner import LEAST_BYTES, Planner, Settings
+from rookery.spark.attach.planner import LEAST_BYTES, LEAST_ROWS, Planner, Settings
 from rookery.spark.live import check_session, has_jvm
 from rookery.spark.session_catalogs import STORAGE
 from rookery.tables.java_code import call_compiled, joined_sources
@@ -65,17 +65,18 @@ def attach(
     runtime: bool = True,
     cbo: bool = False,
     least_bytes: int = LEAST_BYTES,
+    least_rows: int = LEAST_ROWS,
 ) -> Attachment:
     """Plan every query of a session with the statistics and indexes of its Iceberg tables.
 
     *statistics* gives the optimizer the statistics of the columns, *pruning* skips files that cannot
     match, *runtime* does so by the keys of joins too, and *cbo* turns on Spark's cost-based optimizer and
     join reordering until the session is detached. Scans of fewer bytes than *least_bytes* are not pruned at
-    run time.
+    run time, and joins of tables with fewer rows than *least_rows* are not reordered.
     """
     _check(spark)
     _detach(spark)
-    chosen = Settings(statistics, pruning, runtime, least_bytes)
+    chosen = Settings(statistics, pruning, runtime, least_bytes, least_rows)
     changed = _CBO if cbo else {}
     planner = Planner(chosen, _shared_cache(), {key: spark.conf.get(key, None) for key in changed})
     with _explained("attached"):

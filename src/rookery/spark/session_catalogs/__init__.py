@@ -11,7 +11,7 @@ from rookery.spark.session_catalogs.names import (
     resolve_name,
     session_catalogs,
 )
-from rookery.spark.session_catalogs.same import is_same_catalog
+from rookery.spark.session_catalogs.same import is_other_catalog, is_same_catalog
 
 __all__ = [
     "STORAGE",
@@ -21,6 +21,7 @@ __all__ = [
     "SessionCatalogs",
     "current_catalog",
     "describe_catalogs",
+    "is_other_catalog",
     "is_same_catalog",
     "may_have_tables",
     "resolve_name",

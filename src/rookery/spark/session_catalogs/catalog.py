@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,10 @@ class SessionCatalog:
         """Return how many namespaces there are at the top."""
         with self._asking(f"catalog '{self.name}' does not answer"):
             return len(ask(self.spark, "namespaces", self.name))
+
+    def other_names(self) -> Sequence[str]:
+        """Return none: Spark has opened the catalog by its name."""
+        return ()
 
     def _found(self, name: TableName) -> dict[str, Any]:
         with self._asking(f"Spark cannot load {name}"), refused_types(name):

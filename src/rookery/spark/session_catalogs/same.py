@@ -30,6 +30,22 @@ def is_same_catalog(session: SessionCatalogs, config: CatalogConfig) -> bool:
     return all(_plain(expected.get(key)) == _plain(session.settings.get(key)) for key in keys)
 
 
+def is_other_catalog(session: SessionCatalogs, config: CatalogConfig) -> bool:
+    """Whether a session has, under the name of *config*, a catalog that is certainly another one.
+
+    That is so if both state where it is, and differ.
+    """
+    prefix = f"{PREFIX}{config.name}"
+    expected = spark_catalog(config).conf
+    stated = [
+        (expected.get(key), session.settings.get(key)) for key in (f"{prefix}{each}" for each in _IDENTIFYING)
+    ]
+    if any(one and other and _plain(one) != _plain(other) for one, other in stated):
+        return True
+    uri = session.settings.get(f"{prefix}.uri")
+    return uri is not None and _schema(config.properties.get("uri")) != _schema(uri)
+
+
 def _schema(uri: str | None) -> list[str]:
     """The options of an address by which a database has other tables under the same names.
 

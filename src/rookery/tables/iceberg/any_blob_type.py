@@ -24,7 +24,7 @@ def accept_any_blob_type() -> None:
     """Let PyIceberg accept any text as the type of a blob, as the specification does; for this process."""
     # Imported here, as only such tables need them: the models of metadata have no stable place.
     from pyiceberg.catalog.rest import TableResponse
-    from pyiceberg.table import metadata, statistics
+    from pyiceberg.table import CommitTableRequest, CommitTableResponse, metadata, statistics, update
 
     statistics.BlobMetadata.model_fields["type"].annotation = str
     for model in (
@@ -35,5 +35,8 @@ def accept_any_blob_type() -> None:
         metadata.TableMetadataV3,
         metadata.TableMetadataWrapper,
         TableResponse,
+        update.SetStatisticsUpdate,
+        CommitTableRequest,
+        CommitTableResponse,
     ):
         model.model_rebuild(force=True)

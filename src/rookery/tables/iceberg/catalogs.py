@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-from pyiceberg.io import PY_IO_IMPL
 from pyiceberg.table import Table
 
 from rookery.io import RenewableProperties
-from rookery.io.location import FILE_IO
 from rookery.io.redaction import reason_of
-from rookery.model import CatalogError, MissingTableError, RookeryError, TableName, UsageError
-from rookery.tables.config import SQL, CatalogConfig, sqlite_path
+from rookery.model import (
+    CatalogError,
+    MissingCatalogError,
+    MissingTableError,
+    RookeryError,
+    TableName,
+    UsageError,
+)
+from rookery.tables.config import SQL, CatalogConfig
 from rookery.tables.iceberg.any_blob_type import load_with_any_blob_type
 from rookery.tables.iceberg.foreign_types import carrying
+from rookery.tables.iceberg.opening import create_catalog, explained, failure, open_pyiceberg
+from rookery.tables.iceberg.sqlite_catalog import sqlite_catalog
 from rookery.tables.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:
     from rookery.tables.iceberg.table_load import IcebergTableLoad
 
-_CHECK = "check its uri and that the server runs; `rookery doctor` gives details"
+log = logging.getLogger(__name__)
 
 
 class IcebergCatalog:
@@ -33,11 +41,54 @@ class IcebergCatalog:
 
     def __init__(self, config: CatalogConfig) -> None:
         self.config = config
-        self.client = open_pyiceberg(config)
+        self._sqlite = sqlite_catalog(config)
+
+    @cached_property
+    def client(self) -> Catalog:
+        """The catalog as PyIceberg opens it; raise `MissingCatalogError` if there is none."""
+        return open_pyiceberg(self.config)
+
+    def create(self) -> Catalog:
+        """Create what is missing of a catalog in a database, and open it."""
+        try:
+            return self.client
+        except MissingCatalogError:
+            create_catalog(self.config)
+            return self.client
+
+    @property
+    def _is_to_come(self) -> bool:
+        """Whether this is the embedded catalog, and nothing has created it yet."""
+        if not self.config.is_embedded:
+            return False
+        try:
+            return not self.client
+        except MissingCatalogError:
+            return True
 
     def open(self, name: TableName) -> IcebergTable:
         """Load a table as it is now."""
+        located = self._located(name)
+        return self._load(name) if located is None else IcebergTable(name, located)
+
+    def _load(self, name: TableName) -> IcebergTable:
+        """Load a table with PyIceberg's catalog."""
+        if self._is_to_come:
+            raise _no_table(name)
         return IcebergTable(name, load_table(self.client, name, self.config.properties))
+
+    def _located(self, name: TableName) -> Table | None:
+        """Load a table without PyIceberg's catalog, where that suffices."""
+        sqlite = self._sqlite
+        if sqlite is None:
+            return None
+        try:
+            with carrying():
+                table = load_with_any_blob_type(lambda: sqlite.load(name.identifier, lambda: self.client))
+        except Exception as error:  # noqa: BLE001  # it is raised again where PyIceberg loads the table
+            log.debug("%s is loaded by PyIceberg: %s", name, reason_of(error, self.config.properties))
+            return None
+        return None if table is None else _renewable(table, self.config)
 
     def start_load(self, name: TableName, *, append: bool) -> IcebergTableLoad:
         """Start adding rows to a table, or making one."""
@@ -46,8 +97,8 @@ class IcebergCatalog:
         properties = self.config.properties
         table: Table | None
         try:
-            table = load_table(self.client, name, properties)
-        except MissingTableError as error:
+            table = self._load(name).table
+        except (MissingTableError, MissingCatalogError) as error:
             if append:
                 raise MissingTableError(error.message, hint="omit --append to create it") from error
             table = None
@@ -55,10 +106,12 @@ class IcebergCatalog:
             raise UsageError(
                 f"there is a table {name} already", hint="use --append to add rows to it, or another name"
             )
-        return IcebergTableLoad(self.client, name, properties, table)
+        return IcebergTableLoad(self.create, name, properties, table)
 
     def tables(self) -> Iterator[TableName]:
         """Yield the names of all tables."""
+        if self._is_to_come:
+            return
         with self._reaching():
             for namespace in self._namespaces(()):
                 for identifier in self.client.list_tables(namespace):
@@ -71,51 +124,40 @@ class IcebergCatalog:
 
     def count_namespaces(self) -> int:
         """Return how many namespaces there are at the top."""
+        if self._is_to_come:
+            return 0
         with self._reaching():
             return len(self.client.list_namespaces())
 
-    @contextmanager
-    def _reaching(self) -> Iterator[None]:
-        try:
-            yield
-        except RookeryError:
-            raise
-        except Exception as error:  # every catalog client raises its own errors
-            raise CatalogError(
-                f"catalog '{self.config.name}' does not answer: {reason_of(error, self.config.properties)}",
-                hint=_CHECK,
-            ) from error
+    def other_names(self) -> list[str]:
+        """Return the names of the catalogs in the same database, if this one has nothing in it."""
+        if self._is_to_come or self.config.type != SQL:
+            return []
+        from rookery.tables.iceberg.sql_catalogs import other_names  # brings SQLAlchemy
 
+        with self._reaching():
+            return other_names(self.client)
 
-def open_pyiceberg(config: CatalogConfig) -> Catalog:
-    """Open a catalog; the folder of a SQLite one is made if it is missing."""
-    kind = config.type  # raises if it is not configured, before anything is tried
-    if kind == SQL:
-        _make_sqlite_folder(config.properties.get("uri", ""))
-    try:
-        return load_catalog(config.name, **{PY_IO_IMPL: FILE_IO, **config.properties})
-    except Exception as error:  # every catalog client raises its own errors
-        raise CatalogError(
-            f"catalog '{config.name}' cannot be opened: {reason_of(error, config.properties)}",
-            hint=_CHECK,
-        ) from error
+    def _reaching(self) -> AbstractContextManager[None]:
+        return explained(self.config, f"catalog '{self.config.name}' does not answer")
 
 
 def load_table(catalog: Catalog, name: TableName, properties: Mapping[str, str]) -> Table:
     """Load a table; *properties* are the catalog's, whose secrets errors must not show."""
     try:
-        return _renewable(_load(catalog, name.identifier), properties)
+        config = CatalogConfig(catalog.name, dict(properties))
+        return _renewable(_load(catalog, name.identifier), config)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         if is_view(catalog, name.identifier):
             raise UsageError(f"{name} is a view", hint="name the tables that it reads") from error
-        raise MissingTableError(
-            f"there is no table {name}", hint="check the name, or use --catalog"
-        ) from error
+        raise _no_table(name) from error
     except Exception as error:  # every catalog client raises its own errors
-        raise CatalogError(
-            f"{name} cannot be loaded: {reason_of(error, properties)}",
-            hint="check that the catalog is reachable, and that its metadata can be read",
-        ) from error
+        hint = "check that the catalog is reachable, and that its metadata can be read"
+        raise failure(error, properties, f"{name} cannot be loaded", hint) from error
+
+
+def _no_table(name: TableName) -> MissingTableError:
+    return MissingTableError(f"there is no table {name}", hint="check the name, or use --catalog")
 
 
 def _load(catalog: Catalog, identifier: tuple[str, ...]) -> Table:
@@ -133,9 +175,9 @@ def table_locations(catalog: Catalog) -> Iterator[str]:
             yield str(location)
 
 
-def _renewable(table: Table, properties: Mapping[str, str]) -> Table:
+def _renewable(table: Table, config: CatalogConfig) -> Table:
     """Make a table's storage settings renewable: those of a REST server may expire."""
-    fetch = _TableSettings(CatalogConfig(table.catalog.name, dict(properties)), table.name())
+    fetch = _TableSettings(config, table.name())
     # PyIceberg reads them whenever it opens a file system, so they are renewed here.
     table.io.properties = RenewableProperties(table.io.properties, fetch)  # type: ignore[assignment]
     return table
@@ -182,14 +224,3 @@ def _stands_in_sql(catalog: Catalog, identifier: tuple[str, ...]) -> bool:
     )
     with catalog.engine.connect() as connection:
         return connection.execute(row).first() is not None
-
-
-def _make_sqlite_folder(uri: str) -> None:
-    path = sqlite_path(uri)
-    if path:
-        try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CatalogError(
-                f"{path}: {error.strerror}", hint="choose another place for the catalog"
-            ) from error

@@ -25,6 +25,8 @@ _DELETED = 2
 _CONTENTS = 3
 _BATCH = 1 << 29  # bytes of one column: two manifests together stay below the limit of Arrow's offsets
 
+_NONE = FILE_SCHEMA.empty_table()
+
 _FILE = Fields(
     (
         (134, Number("content", 8)),
@@ -61,7 +63,7 @@ def read_files(io: FileIO, manifests: Iterable[Manifest]) -> pa.Table:
     batches: list[pa.RecordBatch] = []
     manifests = list(manifests)
     if not manifests:
-        return FILE_SCHEMA.empty_table()
+        return _NONE
     reading = _Reading()
     for manifest in manifests:
         with readable(manifest.manifest_path):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rookery.model import CatalogError, RookeryError, StorageError, TableName
-from rookery.model.retry import pauses
 from rookery.puffin import THETA_V1, BlobMetadata, WrittenFile
+from rookery.tables.iceberg import commit
 from rookery.tables.java_code import call_compiled
 from rookery.tables.java_errors import failure_hint, java_reason, refused_types
 
@@ -141,8 +140,6 @@ public class RookeryRead {
   }
 }
 """
-_ATTEMPTS = 12  # in each of which Java retries several times, by the table's properties
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 
 def load_java_table(spark: SparkSession, name: TableName) -> Any:
@@ -185,25 +182,17 @@ def register_statistics(
     file = jvm.org.apache.iceberg.GenericStatisticsFile(
         snapshot_id, written.location, written.size, written.footer_size, blobs
     )
-    waits = pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
-    for attempt in range(_ATTEMPTS):
+    for attempt in commit.commit_attempts():  # in each of which Java tries several times itself
         table = load_java_table(spark, name)
-        if table.snapshot(snapshot_id) is None:  # Java would register them all the same
-            raise CatalogError(
-                f"snapshot {snapshot_id} of {name} has expired during the run", hint="run analyze again"
-            )
+        if table.snapshot(snapshot_id) is None:
+            raise commit.expired(name, snapshot_id)
         try:
             table.updateStatistics().setStatistics(file).commit()
         except Exception as error:  # py4j wraps all that Java throws
-            if _is_conflict(error) and attempt + 1 < _ATTEMPTS:
-                # Others commit faster than Java retries; statistics do not conflict with them and can wait.
-                time.sleep(next(waits))
-                continue
-            raise CatalogError(
-                f"the statistics of {name} could not be registered: {java_reason(error)}",
-                hint="what was collected is kept; run analyze again",
-            ) from error
-        return
+            if not _is_conflict(error) or attempt == commit.ATTEMPTS:
+                raise commit.not_registered(name, java_reason(error)) from error
+        else:
+            return
 
 
 def _is_conflict(error: Exception) -> bool:

@@ -20,7 +20,7 @@ from rookery.model.schema import Schema
 from rookery.puffin import BlobMetadata, WrittenFile
 from rookery.tables.column_mapping import BY_FIELD_ID, ColumnMapping
 from rookery.tables.files import FileList
-from rookery.tables.iceberg import jvm
+from rookery.tables.iceberg import commit, jvm
 from rookery.tables.iceberg.deletes import attached_deletes, deletes_by_file
 from rookery.tables.iceberg.files import read_files
 from rookery.tables.iceberg.java_types import java_knows
@@ -52,6 +52,7 @@ class IcebergTable(Table):
         self.name = name
         self.table = table
         self._manifests: dict[int, list[Manifest]] = {}  # by snapshot: they never change
+        self._fields: dict[int | None, tuple[Field, ...]] = {}  # by schema
 
     @property
     def uuid(self) -> str:
@@ -176,14 +177,23 @@ class IcebergTable(Table):
         Files imported from Hive may lack the columns that they are partitioned by; their values are in
         the partition.
         """
-        identity = {
+        schema = self.schema(snapshot)
+        if schema.id not in self._fields:
+            self._fields[schema.id] = tuple(
+                replace(field, filled=True) if field.id in self._partitioned_by else field
+                for field in schema.leaves
+            )
+        return self._fields[schema.id]
+
+    @cached_property
+    def _partitioned_by(self) -> frozenset[int]:
+        """The columns that are a partition field of any spec as they are."""
+        return frozenset(
             field.source_id
             for spec in self.specs.values()
             for field in spec
             if field.transform.kind is TransformKind.IDENTITY
-        }
-        leaves = self.schema(snapshot).leaves
-        return tuple(replace(field, filled=True) if field.id in identity else field for field in leaves)
+        )
 
     @cached_property
     def column_types(self) -> Mapping[int, str]:
@@ -309,13 +319,21 @@ class IcebergTable(Table):
 
     def register_statistics(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         snapshot_id: int,
         written: WrittenFile,
         is_named: Callable[[BlobMetadata], bool],
     ) -> None:
-        """Register a statistics file for a snapshot, by a commit of Java's."""
-        jvm.register_statistics(spark, self.name, snapshot_id, written, is_named)
+        """Register a statistics file for a snapshot: by Java, or without Spark by PyIceberg."""
+        if spark is None:
+            commit.register_statistics(self.table, self.name, snapshot_id, written, is_named)
+        else:
+            jvm.register_statistics(spark, self.name, snapshot_id, written, is_named)
+
+    @property
+    def not_committable(self) -> str | None:
+        """Why PyIceberg cannot commit to the table; None if it can."""
+        return commit.not_committable(self.table)
 
     @cached_property
     def not_loadable(self) -> str | None:

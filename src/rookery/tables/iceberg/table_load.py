@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -35,9 +36,13 @@ class IcebergTableLoad:
     """A load that is under way: `rookery.tables.load.TableLoad` for Iceberg."""
 
     def __init__(
-        self, client: Catalog, name: TableName, properties: Mapping[str, str], table: Table | None
+        self,
+        create: Callable[[], Catalog],
+        name: TableName,
+        properties: Mapping[str, str],
+        table: Table | None,
     ) -> None:
-        self.client = client
+        self._create = create  # opens the catalog, which is created if it is missing
         self.name = name
         self._properties = properties  # of the catalog, whose secrets errors must not show
         self._table = table
@@ -47,6 +52,11 @@ class IcebergTableLoad:
         self._namespaces: list[tuple[str, ...]] = []  # that it has made
         self._is_undecided = False  # whether a commit may have succeeded
         self.snapshot_id: int | None = None  # of the commit; None if there were no rows
+
+    @cached_property
+    def client(self) -> Catalog:
+        """The catalog, when there are rows for it."""
+        return self._create()
 
     @property
     def columns(self) -> pa.Schema | None:

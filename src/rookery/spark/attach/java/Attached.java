@@ -22,6 +22,7 @@ class Attached {
   final boolean runtime;
   final long timeout;
   final long leastBytes; // of a scan that keys prune
+  final long leastRows; // of tables whose joins are reordered
   final Semaphore free = new Semaphore(MOST_AT_ONCE);
   final AtomicReference overdue = new AtomicReference();
   final AtomicReference unreported = new AtomicReference();
@@ -34,6 +35,7 @@ class Attached {
     this.runtime = Boolean.TRUE.equals(settings.get("runtime"));
     this.timeout = ((Number) settings.get("timeout_ms")).longValue();
     this.leastBytes = ((Number) settings.get("least_bytes")).longValue();
+    this.leastRows = ((Number) settings.get("least_rows")).longValue();
   }
 
   /** The time for all questions of a query; its subqueries are planned apart. */

@@ -45,7 +45,8 @@ class ScanRule extends Rule {
       if (changesRows(plan) || query != null && changesRows(query.analyzed())) {
         return plan;
       }
-      return plan.transformDown(new ReplaceTables(attached, new QueryTraits(plan, attached.budgetOf(query))));
+      TreeNode ordered = JoinOrder.kept(plan, attached.leastRows);
+      return ordered.transformDown(new ReplaceTables(attached, new QueryTraits(plan, attached.budgetOf(query))));
     } catch (Throwable error) {
       attached.failed(error);
       return plan;

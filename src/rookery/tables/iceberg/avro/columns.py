@@ -33,9 +33,10 @@ from rookery.tables.iceberg.avro.interpreter import (
 from rookery.tables.iceberg.avro.program import Program, compile_program
 from rookery.tables.iceberg.avro.shape import Fields, columns_of
 
-_FIRST_WORDS, _FIRST_CHARS = 32, 512
+_FIRST_WORDS, _FIRST_CHARS = 128, 2048
 _KERNEL = "rookery.tables.iceberg.avro.kernel"
 _WORTH_NUMBA = 1 << 18  # bytes that plain Python decodes in about the time of importing numba
+_interpreted = [0]  # bytes that plain Python has decoded in this process: many small files are worth it, too
 _MOST = (1 << 31) - 1  # Arrow's offsets have 32 bits
 _FURTHEST = 4096.0
 
@@ -60,7 +61,6 @@ class Columns:
         self._state = np.zeros(STATE_WIDTH, np.int64)
         self._state[DROP] = -1 if drop is None else self._rows[drop]
         self._state[DROP_VALUE] = drop_value
-        self._read = 0
         self.clear()
 
     def clear(self) -> None:
@@ -97,7 +97,10 @@ class Columns:
 
     def _decode(self, program: Program, block: Block) -> bool:
         """Decode the rest of a block; false where a column must grow first."""
-        compiled = _KERNEL in sys.modules or self._read + len(block.data) > _WORTH_NUMBA
+        size = len(block.data)
+        compiled = _KERNEL in sys.modules or _interpreted[0] + size > _WORTH_NUMBA
+        if not compiled:
+            _interpreted[0] += size
         result = (self._run_compiled if compiled else self._run)(program, block.data)
         at = int(self._state[AT])
         if result == interpreter.FULL:
@@ -105,11 +108,10 @@ class Columns:
         if result:
             actual = f"none in the record at byte {at} of the block's content"
             raise FormatError(block.place, _WRONG[result], actual)
-        if at != len(block.data):
-            raise FormatError(block.place, f"{block.count} records", f"{len(block.data) - at} bytes more")
+        if at != size:
+            raise FormatError(block.place, f"{block.count} records", f"{size - at} bytes more")
         if self.most > _MOST:
             raise FormatError(block.place, f"at most {_MOST} bytes of any field in a file", str(self.most))
-        self._read += len(block.data)
         return True
 
     def _run_compiled(self, program: Program, data: bytes) -> int:
