@@ -318,7 +318,9 @@ class TestInputs:
         assert "column a" in str(refused(tmp_path / "a.parquet"))
 
     @pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz"])
-    @pytest.mark.parametrize("data", [b"a\n1\n", gzip.compress(b'{"a": 1}\n' * 9999)[:30]])
+    @pytest.mark.parametrize(
+        "data", [b"a\n1\n", gzip.compress(b'{"a": 1}\n' * 9999)[:30]], ids=["not compressed", "cut"]
+    )
     def test_a_damaged_compression(self, name: str, data: bytes, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
         with pytest.raises(StorageError, match=f"{name} cannot be read"):
