@@ -173,10 +173,12 @@ def _columns(compared: StatsComparison, age: Staleness, drifts: Sequence[Drift])
     return tuple(_column(compared, age, *each) for each in rows)
 
 
-def _column(held: StatsComparison, age: Staleness, drift: Drift, spark: bool, trino: bool) -> ColumnStatus:
+def _column(
+    compared: StatsComparison, age: Staleness, drift: Drift, spark: bool, trino: bool
+) -> ColumnStatus:
     counted = drift.before is not None
-    freshness = Freshness.NEVER if not counted else Freshness.STALE if held.since else Freshness.CURRENT
-    if counted and not held.on_line:
+    freshness = Freshness.NEVER if not counted else Freshness.STALE if compared.since else Freshness.CURRENT
+    if counted and not compared.on_line:
         freshness = Freshness.STALE
     field = drift.field
     return ColumnStatus(

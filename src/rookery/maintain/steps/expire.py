@@ -15,7 +15,7 @@ from rookery.io import shown
 from rookery.io.identity import LikelyFiles
 from rookery.maintain.policies.policy import Snapshots
 from rookery.maintain.steps.listing import list_table
-from rookery.maintain.steps.other_tables import DELETION_SECONDS, not_asked
+from rookery.maintain.steps.other_tables import DELETION_SECONDS, unreadable_table
 from rookery.maintain.steps.ownership import forked, unknown_metadata
 from rookery.maintain.steps.reachable_files import content, counts, listed, named_in, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
@@ -155,7 +155,7 @@ def _check_not_shared(view: PlanInput, to_delete: Sequence[str]) -> None:
             hint=f"set {GC_ENABLED}=false on both, or rewrite the data files of {user.table} first",
         )
     if user.error is not None and not view.forced:
-        raise not_asked(user.error)
+        raise unreadable_table(user.error)
 
 
 def _check_names(table: IcebergTable, to_delete: Sequence[str], staying: Sequence[str]) -> None:

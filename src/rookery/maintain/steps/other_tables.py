@@ -116,9 +116,9 @@ class OtherTables:
             try:
                 names += self._names_in(other, metadata, listing.may_hold)
             except RookeryError as error:
-                refusals.append(not_asked(error))
+                refusals.append(unreadable_table(error))
         if self._failure is not None:
-            refusals.append(not_asked(self._failure))
+            refusals.append(unreadable_table(self._failure))
         return Claims(tuple(names), tuple(folders), refusal=next(iter(refusals), None), of_others=True)
 
     def shared(self, table: IcebergTable, files: Sequence[str]) -> Shared | None:
@@ -172,7 +172,7 @@ def _is_link(path: str) -> bool:
     return scheme_of(path) is None and os.path.islink(local_path(path))
 
 
-def not_asked(error: RookeryError) -> UsageError:
+def unreadable_table(error: RookeryError) -> UsageError:
     """Return why nothing may be deleted without --yes, where the files that a table needs cannot be read."""
     return UsageError(
         f"another table of the catalog cannot be read: {error.message}",
