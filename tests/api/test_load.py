@@ -256,6 +256,30 @@ def test_a_commit_of_unknown_outcome_keeps_the_files(
     assert rookery.table("db.t", lake).count() == 1000
 
 
+def test_a_table_that_cannot_be_loaded_after_its_commit(
+    lake: Lake, events: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody should load the same rows once more."""
+    commit = lake.catalog.commit_table
+
+    def disconnect(*arguments: Any) -> None:
+        raise ConnectionError("the connection was closed")
+
+    with monkeypatch.context() as patch:
+
+        def commit_and_disconnect(*arguments: Any) -> Any:
+            done = commit(*arguments)
+            patch.setattr(lake.catalog, "load_table", disconnect)
+            return done
+
+        patch.setattr(lake.catalog, "commit_table", commit_and_disconnect)
+        with pytest.raises(CatalogError, match="the rows were committed") as caught:
+            lake.load_files(events, "db.t")
+    assert "the connection was closed" in caught.value.message
+    assert caught.value.hint == "do not load the files again"
+    assert rookery.table("db.t", lake).count() == 1000
+
+
 class TestAppend:
     @pytest.fixture(autouse=True)
     def table(self, lake: Lake, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 COMMANDS = Path(rookery.__file__).parent / "cli"
-HANDLES = {"Lake", "TableHandle", "Attachment", "PyIcebergTable", "Neighbours", "SparkSession"}
+HANDLES = {"Lake", "TableHandle", "Attachment", "PyIcebergTable", "OtherTables", "SparkSession"}
 NAMES = {"TableName", "list[TableName]", "Iterator[TableName]", "tuple[Table, Store]", "Mapping[str, str]"}
 ROWS = {"pa.Table", "pa.RecordBatchReader", "DataFrame", "int", "bytes"}
 NO_DATA = {"None", "bool", "str", "timedelta", "RookeryError", "tuple[str, int]", "Iterator[None]"}

@@ -97,7 +97,7 @@ def test_read_for_programs(name: str, output: str, capfdbinary: pytest.CaptureFi
 def test_rows_are_no_metrics(rookery: Rookery, name: str) -> None:
     code, out, err = rookery("read", name, "--output", "prometheus")
     assert (code, out) == (2, "")
-    assert "rows cannot be printed as prometheus" in err
+    assert "this cannot be printed as prometheus" in err
 
 
 def test_count(rookery: Rookery, name: str) -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rookery.collect.distribution_request import DistributionRequest
 from rookery.collect.distributions import (
-    DistributionRequest,
     DistributionSketches,
     RowsTask,
     _gather,

@@ -9,7 +9,7 @@ import pytest
 
 from rookery.collect.choose import Choice
 from rookery.collect.declared_statistics import change_by
-from rookery.collect.distributions import DistributionRequest
+from rookery.collect.distribution_request import DistributionRequest
 from rookery.collect.prepare import AnalyzePlan, differs, prepare
 from rookery.model import StorageError
 from rookery.sidecar import Store, store_of

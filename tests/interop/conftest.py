@@ -33,3 +33,11 @@ def new_table(spark: SparkSession) -> Iterator[NewTable]:
 
     yield make
     drop(spark, made)
+
+
+@pytest.fixture
+def cost_based(spark: SparkSession) -> Iterator[None]:
+    """Let Spark plan by costs."""
+    spark.conf.set("spark.sql.cbo.enabled", "true")
+    yield
+    spark.conf.unset("spark.sql.cbo.enabled")

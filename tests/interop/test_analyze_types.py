@@ -344,13 +344,6 @@ def test_all_tables_of_tpch(spark: SparkSession, lake: Lake, tpch: Path, new_tab
 # -- seen by others
 
 
-@pytest.fixture
-def cost_based(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set("spark.sql.cbo.enabled", "true")
-    yield
-    spark.conf.unset("spark.sql.cbo.enabled")
-
-
 def planned_rows(frame: DataFrame) -> int:
     return int(str(frame._jdf.queryExecution().optimizedPlan().stats().rowCount().get()))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -22,13 +21,6 @@ from tests.lakehouse import append_ids
 
 ROWS = 900
 UNKNOWN = "somebodys-histogram-v1"
-
-
-@pytest.fixture
-def cost_based(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set("spark.sql.cbo.enabled", "true")
-    yield
-    spark.conf.unset("spark.sql.cbo.enabled")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -49,13 +48,6 @@ def on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Spark's tasks read small files too."""
     monkeypatch.setattr(run, "LOCAL_BYTES", 0)
     monkeypatch.setattr(distributions, "LOCAL_BYTES", 0)
-
-
-@pytest.fixture
-def cost_based(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set("spark.sql.cbo.enabled", "true")
-    yield
-    spark.conf.unset("spark.sql.cbo.enabled")
 
 
 def append(spark: SparkSession, name: str, start: int, files: int = 3) -> None:

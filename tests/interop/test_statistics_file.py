@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import datasketches
@@ -17,13 +16,6 @@ from tests.interop.java import IcebergJava
 
 ROWS = 9_000
 WORDS = 8
-
-
-@pytest.fixture
-def cost_based(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set("spark.sql.cbo.enabled", "true")
-    yield
-    spark.conf.unset("spark.sql.cbo.enabled")
 
 
 @pytest.fixture(params=[2, 3], ids=["v2", "v3"])

@@ -272,6 +272,11 @@ class TestInputs:
             ]
         )
 
+    def test_folders_with_numbers_beyond_64_bits(self, tmp_path: Path) -> None:
+        for key in ("1", "9223372036854775808"):
+            write(tmp_path / "t" / f"key={key}" / "part.csv", "a\n1\n")
+        assert sorted(rows_of(tmp_path / "t")["key"].to_pylist()) == ["1", "9223372036854775808"]
+
     def test_a_pattern(self, tmp_path: Path) -> None:
         for name in ("a.csv", "b.csv", "c.txt"):
             write(tmp_path / name, "a\n1\n")
@@ -313,7 +318,9 @@ class TestInputs:
         assert "column a" in str(refused(tmp_path / "a.parquet"))
 
     @pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz"])
-    @pytest.mark.parametrize("data", [b"a\n1\n", gzip.compress(b'{"a": 1}\n' * 9999)[:30]])
+    @pytest.mark.parametrize(
+        "data", [b"a\n1\n", gzip.compress(b'{"a": 1}\n' * 9999)[:30]], ids=["not compressed", "cut"]
+    )
     def test_a_damaged_compression(self, name: str, data: bytes, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
         with pytest.raises(StorageError, match=f"{name} cannot be read"):

@@ -50,7 +50,7 @@ def maintained_of(
 ) -> MaintainedTable:
     full = lake.table_name(name)
     start = no_spark if spark is None else lambda: spark
-    return MaintainedTable(full, lambda: lake.open(full), start, policy, clock, forced, lake.neighbours())
+    return MaintainedTable(full, lambda: lake.open(full), start, policy, clock, forced, lake.other_tables())
 
 
 def run_step(spark: SparkSession | None, lake: Lake, table: str, step: str, policy: Policy) -> StepReport:

@@ -105,7 +105,6 @@ def test_a_changed_payload_that_nothing_vouches_for_is_read() -> None:
 # -- the frame of the file
 
 HELLO = assemble({"blobs": [described(4, 5)]}, b"hello")
-PAYLOAD_AT = 4 + 5 + 4
 SIZE = len(HELLO)
 
 

@@ -341,7 +341,7 @@ def maintained_of(lake: Lake, name: str, policy: Policy, forced: bool) -> Mainta
         policy,
         lambda: time.time() + LATER,
         forced,
-        lake.neighbours(),  # type: ignore[arg-type]
+        lake.other_tables(),  # type: ignore[arg-type]
     )
 
 

@@ -161,10 +161,10 @@ def test_what_another_table_takes_over_meanwhile_does_not_expire(place: Place) -
             place.spark.sql(f"CALL lake.system.add_files('{other.partition('.')[2]}', '`parquet`.`{file}`')")
         return place.spark
 
-    neighbours = place.lake.neighbours()
-    neighbours._timer = lambda: clock[0]
+    other_tables = place.lake.other_tables()
+    other_tables._timer = lambda: clock[0]
     maintained = maintained_of(place.lake, name, place.spark, BRISK)
-    maintained = replace(maintained, spark=starting, neighbours=neighbours)
+    maintained = replace(maintained, spark=starting, other_tables=other_tables)
     report = by_step(maintain_table(maintained, only=[EXPIRE]))[EXPIRE]
     assert report.outcome is Outcome.FAILED, report
     assert f"{other} needs it" in (report.error or "")

@@ -83,6 +83,7 @@ def _kernel_tells() -> bool:
 def _heed_interrupts() -> None:
     """As a shell does for a command in front: tests may run in the background, where they are ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class Running:
@@ -169,7 +170,7 @@ def a_file(lake: Lake, name: str) -> Path:
     return Path(local_path(sorted(paths)[0]))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_maintain_during_a_rewrite(
     spark: SparkSession, lake: Lake, new_table: NewTable, rookery_home: Path, tmp_path: Path, number: int
 ) -> None:

@@ -174,19 +174,20 @@ def analyze(
         drop_histogram=tuple(drop_histogram),
         drop_top_k=tuple(drop_top_k),
     )
-    run = partial(
-        collect,
-        session,
-        loaded,
-        store,
-        choice,
-        snapshot_id=snapshot,
-        dry_run=dry_run,
-        engine=chosen,
-        progress=progress or in_notebook(str(loaded.name)) or silent,
+    run = translated(f"analyze of {loaded.name}")(
+        partial(
+            collect,
+            session,
+            loaded,
+            store,
+            choice,
+            snapshot_id=snapshot,
+            dry_run=dry_run,
+            engine=chosen,
+            progress=progress or in_notebook(str(loaded.name)) or silent,
+        )
     )
-    with translated(f"analyze of {loaded.name}"):
-        outcome = run(full=full)
+    outcome = run(full=full)
     of = outcome.snapshot_id
     known: tuple[ColumnStats, ...] = ()
     if of is not None and not dry_run:

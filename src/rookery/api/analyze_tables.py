@@ -61,7 +61,7 @@ def analyze_tables(
     """
     if engine == Engine.AUTO and (master or conf or _UNDER_SPARK_SUBMIT in os.environ):
         engine = Engine.SPARK
-    names = dict.fromkeys(str(name) for pattern in patterns for name in lake.find(pattern))
+    names = [str(name) for name in lake.find_all(patterns)]
     spark = cache(partial(lake.spark, master=master, conf=conf))
     done: list[AnalyzeReport] = []
     failed: list[str] = []

@@ -9,8 +9,7 @@ import numpy as np
 
 from rookery.api.tables import moment
 from rookery.maintain.facts.sort_order import order_text
-from rookery.model import Report, Sheet, Snapshot, in_bytes, thousands
-from rookery.model.report import counted
+from rookery.model import Report, Sheet, Snapshot, counted, in_bytes, thousands
 from rookery.model.schema import Column, Primitive, parts_of
 from rookery.tables import Table
 from rookery.tables.files import DATA

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rookery.api.closest import empty_hint, file_hint, missing_hint
-from rookery.maintain.steps.neighbours import Neighbours
+from rookery.maintain.steps.other_tables import OtherTables
 from rookery.model import (
     CatalogError,
     EmptyCatalogError,
@@ -147,7 +147,7 @@ class Lake:
         """Return the tables that any of the patterns match, each once."""
         return list(dict.fromkeys(name for pattern in patterns for name in self.find(pattern)))
 
-    def neighbours(self) -> Neighbours:
+    def other_tables(self) -> OtherTables:
         """Return the tables of the catalog, for checks before files are deleted."""
 
         def load(name: TableName) -> Table | None:
@@ -156,7 +156,7 @@ class Lake:
             except MissingTableError:
                 return None  # dropped since it was listed
 
-        return Neighbours(self.tables, load)
+        return OtherTables(self.tables, load)
 
     def tables(self) -> Iterator[TableName]:
         """Return the names of all tables of the catalog."""

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.load import InputRows, check_columns, examine, find_inputs
-from rookery.model import CatalogError, Report, Sheet, TableName, UsageError, in_bytes
-from rookery.model.report import counted
+from rookery.model import CatalogError, Report, Sheet, TableName, UsageError, counted, in_bytes
 from rookery.tables import Table
 from rookery.tables.formats import Catalog
 from rookery.tables.load import TableLoad, Written

@@ -153,17 +153,17 @@ def maintain(
     trash = _trash(trash) if trash is not None else None
     options = RunOptions(tuple(only), forced=yes, trash=trash, progress=bars, engine=engine_of(lake))
     policies = find_policies(policy)
-    neighbours = lake.neighbours()  # loaded once, by the first table that has something to delete
+    other_tables = lake.other_tables()  # loaded once, by the first table that has something to delete
     tables = LakeTables(
         lake,
         SharedSession(partial(lake.spark, master=master, conf=conf)),
-        lambda: neighbours,
+        lambda: other_tables,
         CatalogRetry(lake.answers, catalog_timeout),
         clock,
         options,
     )
     candidates = _candidates(lake, patterns or (ALL,), tables, policies, keep=dry_run)
-    neighbours.give(each.opened.table for each in candidates if each.opened is not None)
+    other_tables.give(each.opened.table for each in candidates if each.opened is not None)
     for table in candidates:
         if table.policy is not None:
             refuse(table.policy, forced=yes)

@@ -109,7 +109,7 @@ def plan_estimates(
     The plan is that of an attached session in which no file is skipped. Both estimates are by Spark's
     cost-based optimizer.
     """
-    from rookery.spark.attach import attach, plan_nodes
+    from rookery.spark.attach import attach, plan_nodes  # pyspark is an extra
     from rookery.spark.live import cloned_session
 
     if spark is None:

@@ -9,8 +9,7 @@ from rookery.api.indexes import UNKNOWN_KIND
 from rookery.maintain.facts.sidecar_files import SidecarFiles
 from rookery.maintain.facts.staleness import Freshness
 from rookery.maintain.status import ColumnStatus, IndexStatus, TableStatus
-from rookery.model import Sheet, in_bytes, percent, thousands
-from rookery.model.report import counted
+from rookery.model import Sheet, counted, in_bytes, percent, thousands
 
 _MANY = 10.0  # times: from here on percents are not useful
 

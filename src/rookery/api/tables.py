@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 
 from rookery.api.lake import ALL, Lake
 from rookery.io.redaction import one_line
-from rookery.model import EmptyCatalogError, Report, Sheet, TableName, in_bytes, thousands
-from rookery.model.report import counted
+from rookery.model import EmptyCatalogError, Report, Sheet, TableName, counted, in_bytes, thousands
 from rookery.tables.java_errors import as_rookery
 
 __all__ = ["TableEntry", "TableList", "list_tables"]

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,8 +30,7 @@ from rookery.maintain.runs.table_runner import Stop, Wanted
 from rookery.maintain.runs.watch import Observed, Pace, TableResult, Verdict, Watcher
 from rookery.maintain.status import table_status
 from rookery.maintain.steps.step import TableRun
-from rookery.model import CatalogError, Report, RookeryError, Sheet, TableName, UsageError
-from rookery.model.report import counted
+from rookery.model import CatalogError, Report, RookeryError, Sheet, TableName, UsageError, counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +116,7 @@ class LakeSite:
         self._tables = LakeTables(
             lake,
             self._spark,
-            lake.neighbours().reloaded,  # loaded again for each run, as runs may be days apart
+            lake.other_tables().reloaded,  # loaded again for each run, as runs may be days apart
             retry or CatalogRetry(lake.answers),
             clock,
             RunOptions(engine=engine_of(lake)),
@@ -204,13 +203,11 @@ def watch(
     retry = CatalogRetry(lake.answers, pace.catalog_timeout, wait=stopped.wait, stopping=stopped.is_set)
     site = LakeSite(lake, patterns, policy, spark=start, retry=retry)
     alerts = Alerts(Webhook(webhook, stopped.wait) if webhook else None)
-    kept = History(history)
-    kept.close_interrupted()
-    leases = leases_of(lake, kept)
-    watcher = Watcher(site, kept, leases, pace, alerts, retry=retry)
     with ExitStack() as stack:
-        stack.callback(kept.close)
-        stack.callback(leases.close)
+        kept = stack.enter_context(closing(History(history)))
+        kept.close_interrupted()
+        leases = stack.enter_context(closing(leases_of(lake, kept)))
+        watcher = Watcher(site, kept, leases, pace, alerts, retry=retry)
         received = stack.enter_context(_signals(watcher, stopped))
         if metrics is not None:
             server = MetricsServer(

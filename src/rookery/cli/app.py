@@ -221,7 +221,7 @@ def _run(words: list[str]) -> int:
         return done.code if isinstance(done.code, int) else 0
     except BrokenPipeError:  # the reader of the output has ended; there is nobody to report to
         return 1
-    except Exception as error:  # noqa: BLE001  # the last line of defence
+    except Exception as error:  # noqa: BLE001  # no error ends in a traceback
         check_interrupted(error)
         from rookery.api.errors import as_rookery, hide_secrets  # brings PyIceberg
 

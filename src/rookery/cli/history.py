@@ -35,4 +35,5 @@ def history(
     """
     from rookery.api.history import history as runs_of  # brings SQLAlchemy
 
-    show(runs_of(table, limit=limit, url=url), options_of(context))
+    options = options_of(context)
+    show(runs_of(table, limit=limit, url=url), options)

@@ -69,7 +69,7 @@ class Options:
 
     def properties_for(self, table: str | None, *locations: str) -> Mapping[str, str]:
         """Return the properties to access URLs among the locations: the catalog's, or a table's."""
-        from rookery.api.puffin_files import is_remote
+        from rookery.api.puffin_files import is_remote  # brings PyIceberg
 
         if not any(map(is_remote, locations)):
             return {}
@@ -93,8 +93,15 @@ def seconds_of(catalog_timeout: str) -> float:
     return seconds
 
 
-def options_of(context: typer.Context) -> Options:
-    """Return the options that the root command has put into the context."""
+def options_of(context: typer.Context, *others: Output) -> Options:
+    """Return the options that the root command has put into the context.
+
+    A report is printed as text or JSON; *others* are what the command can print too. Any other output is
+    refused before the command does anything.
+    """
     options = context.find_object(Options)
     assert options is not None
+    if options.output not in (Output.TEXT, Output.JSON, *others):
+        able = "status` prints tables" if options.output is Output.PROMETHEUS else "read` prints rows"
+        raise UsageError(f"this cannot be printed as {options.output.value}", hint=f"`rookery {able} as that")
     return options

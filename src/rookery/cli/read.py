@@ -58,9 +58,9 @@ def read(
     nested values are JSON, null is empty, and empty text is "". Starts no Spark.
     """
     from rookery.api.table import table as handle  # brings PyIceberg
-    from rookery.cli.rows import check_output, show_rows
+    from rookery.cli.rows import ROW_FORMATS, check_output, show_rows
 
-    options = options_of(context)
+    options = options_of(context, *ROW_FORMATS)
     check_output(options)
     rows = handle(table, options.lake()).read_batches(
         where, split_names(columns) or None, limit, snapshot=snapshot, time_zone=time_zone

@@ -9,14 +9,11 @@ import typer
 from rookery.cli.console import out, plain, say
 from rookery.cli.options import Options, Output
 from rookery.cli.sheets import as_text
-from rookery.model import Report, UsageError
+from rookery.model import Report
 
 
 def show(report: Report, options: Options) -> None:
     """Print a report, and exit with 1 if it has findings."""
-    if options.output not in (Output.TEXT, Output.JSON):
-        able = "status` prints tables" if options.output is Output.PROMETHEUS else "read` prints rows"
-        raise UsageError(f"this cannot be printed as {options.output.value}", hint=f"`rookery {able} as that")
     if options.output is Output.JSON:
         sys.stdout.write(report.json() + "\n")
     else:

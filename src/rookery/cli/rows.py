@@ -15,14 +15,13 @@ from rookery.cli.options import Options, Output
 from rookery.cli.sheets import FittedTable, table
 from rookery.model import UsageError
 
+ROW_FORMATS = (Output.JSONL, Output.CSV, Output.ARROW, Output.PARQUET)
 _AT_A_TIME = 10_000  # rows that are printed from one batch
 _TO_QUOTE = frozenset(',"\r\n')
 
 
 def check_output(options: Options) -> None:
-    """Refuse formats that rows cannot be printed in, before any are read."""
-    if options.output is Output.PROMETHEUS:
-        raise UsageError("rows cannot be printed as prometheus", hint="`rookery status` prints that")
+    """Refuse binary formats on a terminal, before any rows are read."""
     if options.output in (Output.ARROW, Output.PARQUET) and sys.stdout.isatty():
         raise UsageError(
             f"{options.output.value} is not for a terminal", hint="send it to a file, or into a pipe"

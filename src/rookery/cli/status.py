@@ -30,7 +30,7 @@ def status(
     """
     from rookery.api.status import status as look  # brings PyIceberg
 
-    options = options_of(context)
+    options = options_of(context, Output.PROMETHEUS)
     report = look(options.lake(), patterns or ("*",), policy=policy, columns=columns)
     if options.output is Output.PROMETHEUS:
         from rookery.api.history import tally  # brings SQLAlchemy

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from rookery.collect.choose import Choice, choose
 from rookery.collect.declared_statistics import change_by, distributions
-from rookery.collect.distributions import DistributionRequest
+from rookery.collect.distribution_request import DistributionRequest
 from rookery.collect.engine_choice import NeedsSparkError, not_committable, not_readable, session_for
 from rookery.collect.keep import keep
 from rookery.collect.prepare import AnalyzePlan, differs, prepare

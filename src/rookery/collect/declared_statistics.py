@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rookery.collect.choose import Choice, columns_named
 from rookery.collect.column_sets import column_set_field, is_column_set
-from rookery.collect.distributions import DistributionRequest
+from rookery.collect.distribution_request import DistributionRequest
 from rookery.model import Field, UsageError
 from rookery.model.type_names import SKETCHED, base_type, member_ids
 from rookery.sidecar import Declared, Statistic

@@ -7,7 +7,7 @@ again, so their share is kept, and when it passes a fifth everything is collecte
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rookery.collect.arrow import leaf_array, read_leaves
+from rookery.collect.distribution_request import DistributionRequest
 from rookery.collect.own_rows import own_rows
 from rookery.collect.physical import NeedsEngineError, PhysicalColumns
 from rookery.collect.pyworkers import forget_jars, on_spark
@@ -22,7 +23,7 @@ from rookery.collect.readable import needs_engine, readable_only
 from rookery.io import SourceFile, TailSource, open_source
 from rookery.model import Field, Snapshot, quote_part
 from rookery.parquet import FIRST_READ, read_footer
-from rookery.sidecar import State, Store
+from rookery.sidecar import Store
 from rookery.sketch.frequent import Frequent
 from rookery.sketch.quantiles import Quantiles
 from rookery.sketch.values import in_one_form, no_view
@@ -39,45 +40,6 @@ _ARROW = pa.schema(
     [("kind", pa.string()), ("field", pa.int32()), ("payload", pa.binary()), ("rows", pa.int64())]
 )
 _QUANTILES, _FREQUENT, _ROWS, _NEEDS_ENGINE = "quantiles", "frequent", "rows", "needs_engine"
-
-
-@dataclass(frozen=True, slots=True)
-class DistributionRequest:
-    """The request: columns of histograms and of frequent values, from so many row groups per file."""
-
-    histogram: tuple[Field, ...] = ()
-    top_k: tuple[Field, ...] = ()
-    sample: int = 0  # 0 for all
-
-    def are_in(self, state: State) -> bool:
-        """Whether a state has just these, declared and collected."""
-        header = state.header.rows
-        if header is None or not self.fields:
-            return header is None and not self.fields
-        ids = (tuple(c.id for c in self.histogram), tuple(c.id for c in self.top_k))
-        return ids == (header.histogram, header.top_k) and self.are_collected_in(state)
-
-    def are_collected_in(self, state: State) -> bool:
-        """Whether a state has these, from the same sample, among others."""
-        return (
-            state.header.rows is not None
-            and state.header.rows.sample == self.sample
-            and all(column.id in state.quantiles for column in self.histogram)
-            and all(column.id in state.frequent for column in self.top_k)
-        )
-
-    def without(self, ids: Set[int]) -> DistributionRequest:
-        """Return the request without some columns: sketches of some rows must not pass for all."""
-        return DistributionRequest(
-            tuple(column for column in self.histogram if column.id not in ids),
-            tuple(column for column in self.top_k if column.id not in ids),
-            self.sample,
-        )
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """All columns that must be read."""
-        return tuple(dict.fromkeys((*self.histogram, *self.top_k)))
 
 
 @dataclass(slots=True)
@@ -204,7 +166,7 @@ def collect_rows(
     with on_spark(spark):
         frame = table.for_engine(spark).staged(snapshot.id, left, readable_only(table, snapshot))
         if frame is not None:
-            # PySpark trips over names with dots, so columns travel under numbers.
+            # PySpark cannot resolve names with dots, so columns are sent under numbers.
             columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
             read = frame.selectExpr(*columns).mapInArrow(_engine_mapper(wants, roots), _SCHEMA)
             result = result.merge(_gather(read, wants))

@@ -57,7 +57,7 @@ def run_engine(
         if frame is not None:
             roots = list(dict.fromkeys(root for column in group.fields for root in roots_of(column)))
             # Staged tables show no metadata columns, but Iceberg sets the name of the file for Spark.
-            # PySpark trips over names with dots, so columns travel under numbers.
+            # PySpark cannot resolve names with dots, so columns are sent under numbers.
             columns = [f"{quote_part(root)} AS c{number}" for number, root in enumerate(roots)]
             selected = frame.selectExpr(f"input_file_name() AS {_FILE}", *columns)
             rows = selected.mapInArrow(_mapper(group.fields, roots), SCHEMA).collect()

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from rookery.collect import plan
 from rookery.collect.column_sets import column_set_fields
 from rookery.collect.declared_statistics import NO_CHANGE, DeclarationChange
-from rookery.collect.distributions import DistributionRequest
+from rookery.collect.distribution_request import DistributionRequest
 from rookery.collect.readable import skipped_files, unreadable
 from rookery.indexes import kind_for
 from rookery.model import Field, Snapshot
@@ -133,7 +133,7 @@ def _dropped_sets(state: State, declared: Declared) -> list[int]:
 
 
 def _surviving(store: Store, state: State, live: Live) -> Mapping[int, ThetaSketch]:
-    """Each column's sketch over the state's files that live on.
+    """Each column's sketch over the state's files that are live.
 
     Segments are read only if some files do not, or if a column was excluded when its files last changed.
     """

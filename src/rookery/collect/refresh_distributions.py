@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.collect import plan
-from rookery.collect.distributions import STALE_SHARE, DistributionRequest, DistributionSketches, collect_rows
+from rookery.collect.distribution_request import DistributionRequest
+from rookery.collect.distributions import STALE_SHARE, DistributionSketches, collect_rows
 from rookery.collect.prepare import AnalyzePlan
 from rookery.sidecar import DistributionHeader, Store
 from rookery.sidecar.live import live_files

@@ -17,10 +17,8 @@ from rookery.discover.repeats import repeated_columns
 from rookery.model import Field, counted
 from rookery.model.type_names import SKETCHED, base_type, member_types
 from rookery.prune.bounds import Bounds
-from rookery.prune.fileset import FileSet
-from rookery.sidecar import Declared, State, Store
-from rookery.sidecar.live import live_files
-from rookery.sidecar.usable import from_best_state
+from rookery.prune.fileset import FileSet, unchanged_file_set
+from rookery.sidecar import Declared, Store
 from rookery.tables import Table
 
 _EMPTY_TABLE = "the table has no rows"
@@ -37,11 +35,7 @@ def describe_table(table: Table, store: Store) -> TableFacts:
     snapshot = table.snapshot()
     if snapshot is None:
         return _left_out(name, _EMPTY_TABLE)
-
-    def described_by(state: State) -> FileSet:
-        return FileSet(store, state, live_files(table, snapshot, state, decode_all=False))
-
-    files = from_best_state(table, store, snapshot, described_by)
+    files = unchanged_file_set(table, store, snapshot)
     if files is None or files.state is None or not files.state.thetas:
         return _left_out(name, _NO_STATE)
     if files.fresh or files.live.removed:

@@ -44,7 +44,7 @@ def share_by_density(column: KnownColumn, place: float) -> float | None:
 
 
 def _grid(column: KnownColumn, distribution: Distribution, ndv: float, rows: float) -> float | None:
-    """The distance of neighbouring values that implies about as many distinct values as there are."""
+    """The distance of adjacent values that implies about as many distinct values as there are."""
     grids = (column.axis.unit,) if column.axis.unit else _GRIDS
     implied = {grid: _distinct(distribution, grid, rows) for grid in grids}
     best = min(implied, key=lambda grid: abs(math.log(max(implied[grid], 1.0) / max(ndv, 1.0))))

@@ -234,7 +234,7 @@ def _nonempty(intervals: Iterable[Interval]) -> Iterator[Interval]:
 
 
 def _normal(kind: str, region: Region) -> Region:
-    """Whole numbers have neighbours: `x > 5 AND x < 7` is 6. Only floats have NaN."""
+    """Intervals of whole numbers end at whole numbers: `x > 5 AND x < 7` is 6. Only floats have NaN."""
     nans = region.nans and is_float(kind)
     if base_type(kind) not in _WHOLE_NUMBERS:
         return Region(region.intervals, region.nulls, nans)

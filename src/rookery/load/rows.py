@@ -97,8 +97,13 @@ def _keys(source: InputFile, stored: pa.Schema, inputs: Sequence[InputFile]) -> 
 
 
 def _all_whole(name: str, inputs: Sequence[InputFile]) -> bool:
-    values = {each.keys[name] for each in inputs if each.keys.get(name) is not None}
-    return all(value.isascii() and value.isdigit() and str(int(value)) == value for value in values if value)
+    values = {each.keys.get(name) for each in inputs}
+    return all(_is_whole(value) for value in values if value)
+
+
+def _is_whole(value: str) -> bool:
+    """Whether a text is that of a number from 0, as 64 bits have it."""
+    return value.isascii() and value.isdigit() and str(int(value)) == value and int(value) < 1 << 63
 
 
 def _batch(batch: pa.RecordBatch, columns: pa.Schema, source: InputFile) -> pa.RecordBatch:

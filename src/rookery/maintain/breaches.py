@@ -9,8 +9,7 @@ from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps import compact, refresh, rewrite_deletes, rewrite_manifests
 from rookery.maintain.steps.expire import expirable
 from rookery.maintain.steps.step import Plan, PlanInput
-from rookery.model import RookeryError
-from rookery.model.report import counted
+from rookery.model import RookeryError, counted
 from rookery.tables import Table
 
 # Steps that plan from a survey alone. Orphans and left-over files follow every failure, and wait for

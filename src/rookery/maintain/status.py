@@ -131,6 +131,8 @@ def table_status(
 def _lasting(
     table: Table, store: Store, policy: Policy, listing: Mapping[str, int], *, columns: bool
 ) -> _Lasting:
+    if table.version is None:
+        return _look(survey(table, store), policy, columns=columns)
     # States and segments never change, and a version of a table neither; one of the same name may come again
     # after the table was dropped, but not with its uuid.
     key = (
@@ -142,7 +144,7 @@ def _lasting(
         frozenset(listing.items()),
         columns,
     )
-    found: _Lasting | None = store.cache.find(key) if table.version is not None else None
+    found: _Lasting | None = store.cache.find(key)
     if found is None or found.policy != policy:
         found = _look(survey(table, store), policy, columns=columns)
         store.cache.put(key, found, found.nbytes)
@@ -171,10 +173,12 @@ def _columns(compared: StatsComparison, age: Staleness, drifts: Sequence[Drift])
     return tuple(_column(compared, age, *each) for each in rows)
 
 
-def _column(held: StatsComparison, age: Staleness, drift: Drift, spark: bool, trino: bool) -> ColumnStatus:
+def _column(
+    compared: StatsComparison, age: Staleness, drift: Drift, spark: bool, trino: bool
+) -> ColumnStatus:
     counted = drift.before is not None
-    freshness = Freshness.NEVER if not counted else Freshness.STALE if held.since else Freshness.CURRENT
-    if counted and not held.on_line:
+    freshness = Freshness.NEVER if not counted else Freshness.STALE if compared.since else Freshness.CURRENT
+    if counted and not compared.on_line:
         freshness = Freshness.STALE
     field = drift.field
     return ColumnStatus(

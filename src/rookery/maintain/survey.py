@@ -12,10 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rookery.model import Snapshot
-from rookery.prune.fileset import FileSet
+from rookery.prune.fileset import FileSet, unchanged_file_set
 from rookery.sidecar import Declared, State, Store
 from rookery.sidecar.live import live_files
-from rookery.sidecar.usable import from_best_state
 from rookery.tables import FILE_SCHEMA, IDENTITY, FileList, Table
 from rookery.tables.files import EQUALITY_DELETES
 
@@ -97,10 +96,7 @@ def survey(table: Table, store: Store) -> Survey:
 
 
 def _described(table: Table, store: Store, snapshot: Snapshot) -> FileSet:
-    def described_by(state: State) -> FileSet:
-        return FileSet(store, state, live_files(table, snapshot, state, decode_all=False))
-
-    found = from_best_state(table, store, snapshot, described_by)
+    found = unchanged_file_set(table, store, snapshot)
     if found is not None:
         return found
     return FileSet(store, None, live_files(table, snapshot, None, decode_all=True))

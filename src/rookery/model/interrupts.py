@@ -13,14 +13,16 @@ _received: list[int] = []
 
 
 def end_on_signals() -> None:
-    """Let SIGINT and SIGTERM end the process as Ctrl-C does: leases are given back and runs recorded."""
+    """Let signals end the process as Ctrl-C does: leases are given back, runs recorded, new files deleted."""
     signal.signal(signal.SIGTERM, interrupt)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # of a terminal that is closed; ignored under nohup
+        signal.signal(signal.SIGHUP, interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored in the background of a shell
         signal.signal(signal.SIGINT, interrupt)
 
 
 def interrupt(number: int, _: object) -> None:
-    """Take a signal; SIGTERM only once: another would interrupt the clean-up that the first one began."""
+    """Take a signal, and another only if it is SIGINT: the first one has begun a clean-up."""
     _received.append(number)
     if len(_received) == 1 or number == signal.SIGINT:
         raise KeyboardInterrupt(number)

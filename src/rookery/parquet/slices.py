@@ -116,7 +116,7 @@ def _positions(wanted: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np
         return shifted
     lengths = held[:, 1] - held[:, 0]
     before = np.cumsum(lengths) - lengths
-    # Ranges may cross the border of two runs of pages, but then the runs are neighbours in rows.
+    # Ranges may cross the border of two runs of pages, but then the rows of the runs are adjacent.
     run = np.searchsorted(held[:, 0], wanted[:, 0], "right") - 1
     shifts: NDArray[np.int64] = before[run] - held[run, 0]
     return wanted + shifts[:, None]

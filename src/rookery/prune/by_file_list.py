@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rookery.model.report import counted
+from rookery.model import counted
 from rookery.model.text import proven_text
 from rookery.model.uuids import proven_uuids
 from rookery.prune.bounds import UNKNOWN, Bounds

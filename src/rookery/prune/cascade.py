@@ -61,6 +61,7 @@ class Pruning:
     alone: NDArray[np.bool_]  # files whose rows no other file replaces; the others are not skipped
     stages: list[StageReport] = field(default_factory=list)
     rows: dict[int, SegmentRows] = field(default_factory=dict)  # by segment, where an index knows rows
+    has_failed: bool = False  # whether a stage could not be used because of an error
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -133,6 +134,7 @@ def _judged(pruning: Pruning, name: str, stage: Stage) -> tuple[NDArray[np.bool_
         may_match, note = stage(pruning)
     except Exception as error:  # noqa: BLE001  # an error here costs speed, never a row
         warn(log, f"the stage '{name}' could not be used: {error}")
+        pruning.has_failed = True
         return everything, f"could not be used: {error}"
     if not note and may_match.all() and (parts := list(opaque_parts(pruning.predicate))):
         note = f"not understood: {parts[0].text} ({parts[0].reason})"

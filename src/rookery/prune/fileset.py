@@ -18,7 +18,7 @@ from rookery.model.cache import nbytes_of
 from rookery.prune.bounds import UNKNOWN, Bounds
 from rookery.sidecar import Index, Segment, State, Store
 from rookery.sidecar.live import Live, live_files
-from rookery.sidecar.usable import from_best_cached_state
+from rookery.sidecar.usable import from_best_cached_state, from_best_state
 from rookery.sidecar.zone_map import FILE_COLUMNS, ZoneMap, column_of, proven
 from rookery.tables import Table
 from rookery.values.canonical import bound_from_bytes, is_float
@@ -213,6 +213,18 @@ def _taken(table: pa.Table, places: NDArray[np.int64]) -> pa.Table:
     if len(places) == table.num_rows:  # ascending, so they are all in order
         return table
     return table.take(pa.array(places))
+
+
+def unchanged_file_set(table: Table, store: Store, snapshot: Snapshot) -> FileSet | None:
+    """Return the live files by the best state; files whose deletes have changed since are not described.
+
+    None if there is no state that can be read.
+    """
+
+    def described_by(state: State) -> FileSet:
+        return FileSet(store, state, live_files(table, snapshot, state, decode_all=False))
+
+    return from_best_state(table, store, snapshot, described_by)
 
 
 def described_file_set(

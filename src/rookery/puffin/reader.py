@@ -40,7 +40,7 @@ DEFAULT_LIMITS = Limits()
 _OTHERS = {b"PAR1": "a Parquet file", b"PARE": "an encrypted Parquet file", b"Obj\x01": "an Avro file"}
 _OTHERS_HINT = "name a Puffin file: `puffin` commands read those, `rookery read` the rows of a table"
 FIRST_READ = 64 << 10  # from the end of the file: holds the footer of most
-MAX_GAP = 64 << 10  # neighbours closer than this are read together
+MAX_GAP = 64 << 10  # blobs closer than this are read together
 MAX_SPAN = 16 << 20  # and no read is made longer than this by joining
 
 
@@ -172,7 +172,7 @@ class Reader:
         return self.source.read(start, length)
 
     def read_many(self, blobs: Iterable[BlobMetadata]) -> Iterator[tuple[BlobMetadata, bytes]]:
-        """Read payloads, decompressed, in the order of the file; neighbours share a read."""
+        """Read payloads, decompressed, in the order of the file; blobs that are close share a read."""
         return ((blob, self.decompress(blob, stored)) for blob, stored in self._stored(blobs))
 
     def read_many_stored(self, blobs: Iterable[BlobMetadata]) -> Iterator[tuple[BlobMetadata, bytes]]:

@@ -209,7 +209,7 @@ class Segment:
         return None
 
     def thetas(self, field_ids: frozenset[int] | None = None) -> dict[int, InvertedTheta]:
-        """Return the inverted thetas of these columns, or of all; neighbours share a read."""
+        """Return the inverted thetas of these columns, or of all; those that are close share a read."""
         missing = (field_ids or frozenset()) - self.field_ids
         if missing:
             raise DamagedError(Place(self.name), f"columns {sorted(missing)}", "others")

@@ -114,7 +114,7 @@ class BloomFilter:
     def folded(self) -> Self | None:
         """Return the filter of the same keys in half as many blocks, or None where their number is odd.
 
-        A block's number grows with the hash, so neighbours become one: no key is needed again.
+        A block's number grows with the hash, so adjacent blocks become one: no key is needed again.
         """
         if self.blocks % 2:
             return None

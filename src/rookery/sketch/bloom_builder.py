@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rookery.model.type_names import precision_of
 from rookery.sketch.bloom import MAX_BLOCKS, SALT, WORDS, BloomFilter, decimal_width
-from rookery.sketch.murmur import load_u32, load_u64
+from rookery.sketch.murmur import check_range, load_u32, load_u64
 from rookery.sketch.xxh64 import hash_bytes, hash_word
 
 _RUN = 512
@@ -124,7 +124,7 @@ class BloomBuilder:
 
     def add_fixed(self, data: NDArray[np.uint8], start: int, count: int, width: int) -> None:
         """Add *count* values of *width* bytes that are consecutive from *start*."""
-        _check_range(data, start, count * width)
+        check_range(data, start, count * width)
         if width == 8:
             _add_words(data, start, count, self._words)
         elif width == 4:
@@ -134,12 +134,12 @@ class BloomBuilder:
 
     def add_widened(self, data: NDArray[np.uint8], start: int, count: int) -> None:
         """Add four-byte integers as longs."""
-        _check_range(data, start, 4 * count)
+        check_range(data, start, 4 * count)
         _add_widened(data, start, count, self._words)
 
     def add_prefixed(self, data: NDArray[np.uint8], start: int, end: int) -> int:
         """Add the byte arrays from *start* to *end*, each after its length; return how many there were."""
-        _check_range(data, start, end - start)
+        check_range(data, start, end - start)
         count = int(_add_prefixed(data, start, end, self._words))
         if count < 0:
             raise ValueError("a byte array is longer than its page")
@@ -148,14 +148,14 @@ class BloomBuilder:
     def add_offsets(self, data: NDArray[np.uint8], offsets: NDArray[np.int32] | NDArray[np.int64]) -> None:
         """Add the byte arrays between consecutive *offsets*."""
         if len(offsets) > 1:
-            _check_range(data, int(offsets[0]), int(offsets[-1] - offsets[0]))
+            check_range(data, int(offsets[0]), int(offsets[-1] - offsets[0]))
             _add_offsets(data, offsets, self._words)
 
     def add_decimals(
         self, data: NDArray[np.uint8], start: int, count: int, width: int, *, little: bool
     ) -> None:
         """Add unscaled decimals of *width* bytes, little- or big-endian, in the form of the column's type."""
-        _check_range(data, start, count * width)
+        check_range(data, start, count * width)
         wanted = decimal_width(precision_of(self._type))
         if little and width == wanted in (4, 8):
             self.add_fixed(data, start, count, width)
@@ -165,9 +165,3 @@ class BloomBuilder:
     def result(self) -> BloomFilter:
         """Return the filter; the builder is done with."""
         return BloomFilter(self._words)
-
-
-def _check_range(data: NDArray[np.uint8], start: int, length: int) -> None:
-    """The kernels do not look where they step."""
-    if start < 0 or length < 0 or start + length > len(data):
-        raise ValueError(f"{length} bytes from {start} are not within {len(data)}")

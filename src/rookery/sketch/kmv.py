@@ -15,7 +15,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from rookery.sketch.lengths import Lengths
-from rookery.sketch.murmur import hash_bytes, hash_word, leading_zeros, load_u32, load_u64, swap_bytes
+from rookery.sketch.murmur import (
+    check_range,
+    hash_bytes,
+    hash_word,
+    leading_zeros,
+    load_u32,
+    load_u64,
+    swap_bytes,
+)
 from rookery.sketch.theta import MAX_THETA, K, ThetaSketch
 
 _SLOTS = 4 * K
@@ -241,7 +249,7 @@ class ThetaBuilder:
 
     def add_fixed(self, data: NDArray[np.uint8], start: int, count: int, width: int) -> None:
         """Add *count* values of *width* bytes that are consecutive from *start*."""
-        _check_range(data, start, count * width)
+        check_range(data, start, count * width)
         if width == 8:
             _offer_words(data, start, count, self._table, self._meta)
         elif width == 4:
@@ -251,12 +259,12 @@ class ThetaBuilder:
 
     def add_widened(self, data: NDArray[np.uint8], start: int, count: int) -> None:
         """Add four-byte integers as longs."""
-        _check_range(data, start, 4 * count)
+        check_range(data, start, 4 * count)
         _offer_widened(data, start, count, self._table, self._meta)
 
     def add_prefixed(self, data: NDArray[np.uint8], start: int, end: int) -> int:
         """Add the byte arrays from *start* to *end*, each after its length; return how many there were."""
-        _check_range(data, start, end - start)
+        check_range(data, start, end - start)
         count = int(_offer_prefixed(data, start, end, self._table, self._meta))
         if count < 0:
             raise ValueError("a byte array is longer than its page")
@@ -266,7 +274,7 @@ class ThetaBuilder:
     def add_offsets(self, data: NDArray[np.uint8], offsets: NDArray[np.int32] | NDArray[np.int64]) -> None:
         """Add the byte arrays between consecutive *offsets*."""
         if len(offsets) > 1:
-            _check_range(data, int(offsets[0]), int(offsets[-1] - offsets[0]))
+            check_range(data, int(offsets[0]), int(offsets[-1] - offsets[0]))
             _offer_offsets(data, offsets, self._table, self._meta)
             self._seen += Lengths(len(offsets) - 1, int(offsets[-1] - offsets[0]))
 
@@ -274,7 +282,7 @@ class ThetaBuilder:
         self, data: NDArray[np.uint8], start: int, count: int, width: int, *, little: bool
     ) -> None:
         """Add unscaled decimals of *width* bytes, little- or big-endian."""
-        _check_range(data, start, count * width)
+        check_range(data, start, count * width)
         if little and width in (4, 8):
             _offer_small_decimals(data, start, count, width, self._table, self._meta)
         else:
@@ -289,12 +297,6 @@ class ThetaBuilder:
     def result(self) -> ThetaSketch:
         """Return the current sketch."""
         return ThetaSketch(np.sort(self._table[self._table != 0]), self.theta)
-
-
-def _check_range(data: NDArray[np.uint8], start: int, length: int) -> None:
-    """The kernels do not look where they step."""
-    if start < 0 or length < 0 or start + length > len(data):
-        raise ValueError(f"{length} bytes from {start} are not within {len(data)}")
 
 
 def are_compiled() -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 SEED = np.uint64(9001)
 _C1 = np.uint64(0x87C37B91114253D5)
@@ -57,6 +58,12 @@ swap_bytes = _on_words(lambda builder, word: builder.bswap(word))
 leading_zeros = _on_words(lambda builder, word: builder.ctlz(word, ir.Constant(ir.IntType(1), 0)))
 load_u64 = _loader(64, types.uint64)
 load_u32 = _loader(32, types.uint32)
+
+
+def check_range(data: NDArray[np.uint8], start: int, length: int) -> None:
+    """Refuse bytes that are not within *data*: compiled functions read any address."""
+    if start < 0 or length < 0 or start + length > len(data):
+        raise ValueError(f"{length} bytes from {start} are not within {len(data)}")
 
 
 @njit(inline="always")

@@ -97,7 +97,7 @@ def test_a_dry_run_changes_nothing(lake: Lake, namespace: str, rookery: Rookery)
 def test_a_dry_run_loads_and_surveys_a_table_once(
     lake: Lake, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake.catalog.create_table(f"{namespace}.other", ROWS.schema)  # which is only a neighbour
+    lake.catalog.create_table(f"{namespace}.other", ROWS.schema)  # which is not maintained
     counted: Counter[str] = Counter()
     load, look = IcebergCatalog.open, pipeline.survey
 
@@ -109,7 +109,7 @@ def test_a_dry_run_loads_and_surveys_a_table_once(
     monkeypatch.setattr(pipeline, "survey", lambda *table: (counted.update(["surveys"]), look(*table))[1])
     report = maintain(lake, [f"{namespace}.busy", f"{namespace}.idle"], dry_run=True)
     steps = {step.step: step for step in report.tables[0].steps}
-    assert steps["remove orphan files"].files == 1  # its plan needs the neighbours
+    assert steps["remove orphan files"].files == 1  # its plan needs the other tables
     ours = {name: count for name, count in counted.items() if name.startswith(namespace)}
     assert ours == {f"{namespace}.{name}": 1 for name in ("busy", "idle", "other")}
     assert counted["surveys"] == 2

@@ -53,7 +53,7 @@ def tables_of(lake: Lake, **options: str) -> LakeTables:
     return LakeTables(
         lake,
         no_spark,
-        lake.neighbours,
+        lake.other_tables,
         CatalogRetry(lake.answers),
         options=RunOptions(**options),  # type: ignore[arg-type]
     )

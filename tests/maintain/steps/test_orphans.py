@@ -412,9 +412,9 @@ def test_what_another_table_takes_over_meanwhile_is_not_removed(lake: Lake, tabl
     pq.write_table(pa.table({"id": pa.array([1, 2], pa.int64())}), stray)
     os.utime(stray, (time.time() - 9 * DAY,) * 2)
     clock = [0.0]
-    neighbours = lake.neighbours()
-    neighbours._timer = lambda: clock[0]
-    maintained = replace(maintained_of(lake, table, None), neighbours=neighbours)
+    other_tables = lake.other_tables()
+    other_tables._timer = lambda: clock[0]
+    maintained = replace(maintained_of(lake, table, None), other_tables=other_tables)
     planned = orphans.plan(maintained.view(survey(*maintained.load())))
     assert isinstance(planned, Plan)
     assert [file.name for file in planned.details["files"]] == [stray.name]

@@ -39,7 +39,7 @@ from rookery.maintain.steps import (
     rewrite_manifests,
 )
 from rookery.maintain.steps.listing import list_folders
-from rookery.maintain.steps.neighbours import Neighbours
+from rookery.maintain.steps.other_tables import OtherTables
 from rookery.maintain.steps.step import Idle, Outcome, Plan, PlanInput, Step
 from rookery.maintain.survey import PUFFIN, Survey, survey
 from rookery.model import StorageError, TableName, UsageError
@@ -63,14 +63,14 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     return lake
 
 
-def alone() -> Neighbours:
-    return Neighbours(lambda: (), lambda name: None)
+def alone() -> OtherTables:
+    return OtherTables(lambda: (), lambda name: None)
 
 
 def known(lake: Lake, policy: Policy = DEFAULT, *, days: float = 0.0, name: str = NAME) -> PlanInput:
     """What a step is given, so many days after the table was written."""
     found = survey(*lake.open(name))
-    return PlanInput(survey=found, policy=policy, now=time.time() + days * DAY, neighbours=alone())
+    return PlanInput(survey=found, policy=policy, now=time.time() + days * DAY, other_tables=alone())
 
 
 def planned(made: Plan | Idle) -> Plan:
@@ -142,7 +142,7 @@ class TestExpire:
         view = known(lake, self.POLICY, days=6)
         assert planned(expire.plan(view)).details["kinds"]["data"] == FILES
         with pytest.raises(UsageError, match=r"db\.second needs it"):
-            expire.plan(replace(view, neighbours=lake.neighbours()))
+            expire.plan(replace(view, other_tables=lake.other_tables()))
 
 
 class TestOrphans:
@@ -186,7 +186,7 @@ class TestOrphans:
 
     def test_other_tables_must_be_known(self, lake: Lake) -> None:
         plant(folder_of(lake, NAME), "data/stray.parquet", 9 * DAY)
-        view = replace(known(lake, self.POLICY), neighbours=None)
+        view = replace(known(lake, self.POLICY), other_tables=None)
         with pytest.raises(UsageError, match="other tables are not known"):
             orphans.plan(view)
         assert planned(orphans.plan(replace(view, forced=True))).files == 1
@@ -366,15 +366,15 @@ class TestCleanUp:
         assert made.details["garbage"] == {left.name: 4}
 
 
-def test_neighbours_are_asked_again_after_a_time(lake: Lake) -> None:
+def test_other_tables_are_asked_again_after_a_time(lake: Lake) -> None:
     moment, asked = [0.0], []
 
     def find() -> list[TableName]:
         asked.append(moment[0])
         return []
 
-    neighbours = Neighbours(find, lambda name: None, lambda: moment[0])
+    other_tables = OtherTables(find, lambda name: None, lambda: moment[0])
     for at in (0.0, 299.0, 301.0, 400.0):
         moment[0] = at
-        assert list(neighbours.tables()) == []
+        assert list(other_tables.tables()) == []
     assert asked == [0.0, 301.0]

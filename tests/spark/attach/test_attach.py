@@ -19,6 +19,7 @@ from rookery.prune.cascade import prune
 from rookery.spark.attach import attach, detach
 from rookery.spark.attach.planner import Settings
 from tests.lakehouse import NewTable
+from tests.spark.attach.ways import executed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,11 +65,6 @@ def few(spark: SparkSession, new_table: NewTable) -> str:
 def attached(spark: SparkSession) -> Iterator[SparkSession]:
     with attach(spark, least_bytes=0) as session:
         yield session
-
-
-def executed(frame: DataFrame) -> str:
-    plan: Any = frame._jdf.queryExecution()  # type: ignore[operator]
-    return str(plan.executedPlan())
 
 
 def files_read(frame: DataFrame, table: str) -> int:

@@ -18,10 +18,10 @@ from rookery.api.lake import Lake
 from rookery.model.cache import clear_caches
 from rookery.spark.attach.planner import Planner
 from tests.lakehouse import NewTable
-from tests.spark.attach.ways import attached_session
+from tests.spark.attach.ways import attached_session, executed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 SEED = 20261118
 FILES, ROWS = 4, 50
@@ -106,13 +106,8 @@ def rows(session: SparkSession, text: str) -> list[str]:
     return sorted(map(repr, session.sql(text).collect()))
 
 
-def planned(frame: DataFrame) -> str:
-    plan: Any = frame._jdf.queryExecution()  # type: ignore[operator]
-    return str(plan.executedPlan())
-
-
 def skips(session: SparkSession, text: str) -> bool:
-    return " of " in planned(session.sql(text)).partition("Rookery(")[2].partition(")")[0]
+    return " of " in executed(session.sql(text)).partition("Rookery(")[2].partition(")")[0]
 
 
 def assert_same(alone: SparkSession, session: SparkSession, table: str) -> None:
@@ -127,7 +122,7 @@ def assert_same(alone: SparkSession, session: SparkSession, table: str) -> None:
 def test_each_stage_has_its_condition(attached: SparkSession, events: Known) -> None:
     """Else the tests below could not fail."""
     for where, stage in CONDITIONS.items():
-        assert stage in planned(attached.sql(f"SELECT * FROM {events.name} WHERE {where}"))
+        assert stage in executed(attached.sql(f"SELECT * FROM {events.name} WHERE {where}"))
 
 
 def truncate(path: Path) -> None:
@@ -245,7 +240,7 @@ def test_the_folder_is_deleted_between_planning_and_execution(
     lookup = f"SELECT * FROM {events.name} WHERE key = md5('77')"
     frames = [attached.sql(each) for each in (text, lookup)]
     for frame in frames:
-        planned(frame)
+        executed(frame)
     shutil.rmtree(events.folder)
     for frame, each in zip(frames, (text, lookup), strict=True):
         assert sorted(map(repr, frame.collect())) == rows(spark, each)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rookery.prune import cascade
 from rookery.prune.cascade import Pruning, prune
 from rookery.prune.fileset import FileSet
 from rookery.puffin import open_puffin
@@ -398,3 +399,18 @@ def test_the_same_question_is_answered_from_the_cache(
     first = planner.answer(asked)
     monkeypatch.setattr(module, "prune", None)
     assert planner.answer(asked) == first
+
+
+def test_an_answer_that_an_error_made_poorer_is_not_cached(
+    table: PlainTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planner, asked = Planner(Settings()), request(table, equal(1, "bigint", 5))
+    broken: list[tuple[object, str, object, str]] = [
+        (module, "select", lambda _: 1 / 0, "columns"),
+        (cascade, "CASCADE", [(name, lambda _: 1 / 0) for name, _ in cascade.CASCADE], "skipped"),
+    ]
+    for place, name, failing, left_out in broken:
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, failing)
+            assert left_out not in json.loads(planner.answer(asked))
+    assert json.loads(planner.answer(asked)).keys() >= {"columns", "skipped"}

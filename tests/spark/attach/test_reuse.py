@@ -10,7 +10,7 @@ import pytest
 import rookery
 from rookery.api.lake import Lake
 from tests.lakehouse import NewTable
-from tests.spark.attach.ways import attached_session
+from tests.spark.attach.ways import attached_session, executed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,11 +37,6 @@ def events(spark: SparkSession, lake: Lake, new_table: NewTable) -> str:
 def attached(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     with attached_session(spark, {"spark.sql.adaptive.enabled": request.param}) as session:
         yield session
-
-
-def executed(frame: DataFrame) -> str:
-    plan: Any = frame._jdf.queryExecution()  # type: ignore[operator]
-    return str(plan.executedPlan())
 
 
 def scans(frame: DataFrame) -> list[Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rookery
 from rookery.spark.attach import attach
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 WAYS: Mapping[str, tuple[Mapping[str, str], Mapping[str, bool]]] = {
@@ -19,6 +19,12 @@ WAYS: Mapping[str, tuple[Mapping[str, str], Mapping[str, bool]]] = {
     "not adaptive": ({_ADAPTIVE: "false"}, {}),
 }
 """Settings of the session, and options of `attach`."""
+
+
+def executed(frame: DataFrame) -> str:
+    """The plan of a query, as text."""
+    plan: Any = frame._jdf.queryExecution()  # type: ignore[operator]
+    return str(plan.executedPlan())
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from rookery.maintain.policies.policy import Policy
 from rookery.maintain.runs.catalog_retry import CatalogRetry
 from rookery.maintain.runs.recording import Record
 from rookery.maintain.runs.table_runner import ASKED_FOR, Stop, Wanted
-from rookery.maintain.steps.neighbours import Neighbours
+from rookery.maintain.steps.other_tables import OtherTables
 from rookery.maintain.steps.step import MaintainedTable, TableRun
 from rookery.model import Engine, TableName
 from rookery.sidecar import Store
@@ -66,13 +66,13 @@ class RunOptions:
 class LakeTables:
     """Opens the tables of a lake and runs the pipeline on them; Spark is started by the first that needs it.
 
-    A catalog that does not answer is waited for by *retry*, which all tables share. *neighbours* is called
+    A catalog that does not answer is waited for by *retry*, which all tables share. *other_tables* is called
     once a run.
     """
 
     lake: TableOpener
     spark: Callable[[], SparkSession]
-    neighbours: Callable[[], Neighbours]
+    other_tables: Callable[[], OtherTables]
     retry: CatalogRetry
     clock: Callable[[], float] = time.time
     options: RunOptions = RunOptions()
@@ -107,7 +107,7 @@ class LakeTables:
             policy=policy,
             now=self.clock,
             forced=self.options.forced,
-            neighbours=self.neighbours(),
+            other_tables=self.other_tables(),
             progress=self.options.progress,
             engine=self.options.engine,
         )

@@ -15,8 +15,7 @@ from rookery.maintain.steps.expire import collects_garbage
 from rookery.maintain.steps.refresh import NAME as REFRESH
 from rookery.maintain.steps.removal import remove
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
-from rookery.model import StorageError
-from rookery.model.report import counted
+from rookery.model import StorageError, counted
 from rookery.tables import Table
 from rookery.tables.iceberg import iceberg
 

@@ -18,9 +18,8 @@ from rookery.maintain.steps.sort_depth import sort_depth
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import Survey
-from rookery.model import UsageError, column_named, in_bytes
+from rookery.model import UsageError, column_named, counted, in_bytes
 from rookery.model.names import quote_part
-from rookery.model.report import counted
 from rookery.spark.procedures import call
 from rookery.tables.iceberg import iceberg
 

@@ -13,14 +13,13 @@ from rookery.io import Listed, shown
 from rookery.io.identity import Listing
 from rookery.maintain.policies.policy import Policy
 from rookery.maintain.steps.listing import list_folders, list_table
-from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS
+from rookery.maintain.steps.other_tables import DELETION_SECONDS
 from rookery.maintain.steps.outside import not_its_own
 from rookery.maintain.steps.ownership import Claims, claims
 from rookery.maintain.steps.reachable_files import named
 from rookery.maintain.steps.step import MaintainedTable, PlanInput, TableView
 from rookery.maintain.survey import survey
-from rookery.model import RookeryError, UsageError
-from rookery.model.report import counted
+from rookery.model import RookeryError, UsageError, counted
 from rookery.sidecar import Store
 from rookery.tables.iceberg import IcebergTable
 
@@ -45,8 +44,8 @@ def view_again(
     them again for each of hundreds would take longer than it helps.
     """
     table, store = maintained.open()
-    if maintained.neighbours is not None:
-        maintained.neighbours.refresh(NEIGHBOURS_SECONDS)
+    if maintained.other_tables is not None:
+        maintained.other_tables.refresh(DELETION_SECONDS)
     listings = list_folders(folders(table, maintained.policy), store)
     return maintained.view(survey(*maintained.open()), listings=listings)
 
@@ -74,7 +73,7 @@ def deletable(
         return _left(table, listing, wanted, why)
     others = np.zeros(len(wanted), bool)
     notes: list[str] = []
-    for claim in (claims(table, store, listing, view.now), _neighbours(view, listing)):
+    for claim in (claims(table, store, listing, view.now), _of_other_tables(view, listing)):
         if outside and claim.shared is not None:
             return _left(table, listing, wanted, claim.shared)
         if claim.refusal is not None and not view.forced:
@@ -112,13 +111,13 @@ def _written_since(listing: Listing, moment: float) -> NDArray[np.bool_]:
     return np.array([file.modified >= moment for file in listing.files], bool)
 
 
-def _neighbours(view: PlanInput, listing: Listing) -> Claims:
+def _of_other_tables(view: PlanInput, listing: Listing) -> Claims:
     """Read what other tables of the catalog claim; if that fails, nothing is deleted without --yes."""
     hint = "check that the catalog can be reached; --yes deletes what no metadata in the folder references"
-    if view.neighbours is None:
+    if view.other_tables is None:
         return Claims(refusal=UsageError("the catalog's other tables are not known", hint=hint))
     try:
-        return view.neighbours.claims(view.table, listing)
+        return view.other_tables.claims(view.table, listing)
     except RookeryError as error:
         message = f"the catalog's other tables are not known: {error.message}"
         return Claims(refusal=UsageError(message, hint=hint))

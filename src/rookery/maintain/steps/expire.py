@@ -15,15 +15,14 @@ from rookery.io import shown
 from rookery.io.identity import LikelyFiles
 from rookery.maintain.policies.policy import Snapshots
 from rookery.maintain.steps.listing import list_table
-from rookery.maintain.steps.neighbours import NEIGHBOURS_SECONDS, not_asked
+from rookery.maintain.steps.other_tables import DELETION_SECONDS, unreadable_table
 from rookery.maintain.steps.ownership import forked, unknown_metadata
 from rookery.maintain.steps.reachable_files import content, counts, listed, named_in, statistics_paths
 from rookery.maintain.steps.refresh import choice_of
 from rookery.maintain.steps.snapshot_retention import Retention, RetentionRule, retention, rule_of
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, VerificationError
 from rookery.maintain.steps.verify import nothing_missing, others_came
-from rookery.model import RookeryError, UsageError
-from rookery.model.report import counted
+from rookery.model import RookeryError, UsageError, counted
 from rookery.sidecar.statistics_file import names_gone
 from rookery.spark.procedures import Moment, call, expire_by_action
 from rookery.tables import Table
@@ -146,8 +145,8 @@ def _check_not_named(view: PlanInput, others: Sequence[MetadataFile], to_delete:
 
 def _check_not_shared(view: PlanInput, to_delete: Sequence[str]) -> None:
     """Refuse where another table of the catalog needs a file that would be deleted."""
-    table, neighbours = view.table, view.neighbours
-    user = neighbours.shared(table, to_delete) if neighbours is not None else None
+    table, other_tables = view.table, view.other_tables
+    user = other_tables.shared(table, to_delete) if other_tables is not None else None
     if user is None:
         return
     if user.file is not None:
@@ -156,7 +155,7 @@ def _check_not_shared(view: PlanInput, to_delete: Sequence[str]) -> None:
             hint=f"set {GC_ENABLED}=false on both, or rewrite the data files of {user.table} first",
         )
     if user.error is not None and not view.forced:
-        raise not_asked(user.error)
+        raise unreadable_table(user.error)
 
 
 def _check_names(table: IcebergTable, to_delete: Sequence[str], staying: Sequence[str]) -> None:
@@ -231,8 +230,8 @@ def run(view: TableView, planned: Plan) -> Ran:
     # whose files were not checked.
     snapshots, keep_last = planned.details["snapshots"], planned.details["keep_last"]
     _check_still_due(view, planned)
-    if maintained.neighbours is not None:
-        maintained.neighbours.refresh(NEIGHBOURS_SECONDS)
+    if maintained.other_tables is not None:
+        maintained.other_tables.refresh(DELETION_SECONDS)
     _check_not_shared(view, planned.details["files"])
     if view.not_rewritable:
         answer = expire_by_action(spark, view.table, snapshots, Moment(0), keep_last)

@@ -20,8 +20,7 @@ from rookery.maintain.steps.outside import outside_folders
 from rookery.maintain.steps.removal import empty, remove, trash_of
 from rookery.maintain.steps.step import Idle, MaintainedTable, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import nothing_missing
-from rookery.model import StorageError, UsageError
-from rookery.model.report import counted
+from rookery.model import StorageError, UsageError, counted
 from rookery.sidecar.store import FOLDER_SUFFIX
 from rookery.spark.procedures import Moment, call
 from rookery.tables import Table

@@ -10,7 +10,7 @@ import re
 
 from rookery.io import shown
 from rookery.io.identity import Listing
-from rookery.maintain.steps.neighbours import metadata_of
+from rookery.maintain.steps.other_tables import metadata_of
 from rookery.maintain.steps.step import PlanInput
 from rookery.model import RookeryError
 from rookery.sidecar.store import default_location
@@ -45,10 +45,10 @@ def not_its_own(view: PlanInput, folder: str) -> str | None:
 
 def _other_writer(view: PlanInput, folder: str) -> str | None:
     """Return which other table of the catalog writes to a folder, or to one above it."""
-    if view.neighbours is None:
+    if view.other_tables is None:
         return "the catalog's other tables are not known"
     try:
-        tables, failure = view.neighbours.tables(), view.neighbours.failure
+        tables, failure = view.other_tables.tables(), view.other_tables.failure
     except RookeryError as error:
         tables, failure = (), error
     for other in tables:

@@ -17,8 +17,7 @@ from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps.rewrite_manifests import NAME as MANIFESTS
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView, VerificationError
 from rookery.maintain.survey import Survey
-from rookery.model import UsageError, column_named
-from rookery.model.report import counted
+from rookery.model import UsageError, column_named, counted
 from rookery.model.type_names import SKETCHED, base_type
 from rookery.sidecar.statistics_file import is_registered
 from rookery.tables.java_errors import ConflictError

@@ -54,7 +54,7 @@ def trash_of(view: PlanInput) -> Trash | None:
     table, wanted = view.table, view.policy.orphans
     if wanted.trash is None:
         return None
-    others = view.neighbours.tables() if view.neighbours is not None else ()
+    others = view.other_tables.tables() if view.other_tables is not None else ()
     folder = f"{wanted.trash}/{table.uuid}"
     for each in (table, *others):
         written = folders_written(each.location, each.properties)

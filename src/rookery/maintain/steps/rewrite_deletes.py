@@ -14,7 +14,7 @@ from rookery.maintain.steps.packing import PackingSizes, chosen
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
 from rookery.maintain.survey import PUFFIN, Survey
-from rookery.model.report import counted
+from rookery.model import counted
 from rookery.spark.procedures import call
 from rookery.tables.files import POSITION_DELETES
 from rookery.tables.iceberg.dangling_deletes import remove_deletes

@@ -9,8 +9,7 @@ from rookery.maintain.steps.compact import NAME as COMPACT
 from rookery.maintain.steps.rewrite_deletes import NAME as DELETES
 from rookery.maintain.steps.step import Idle, Plan, PlanInput, Ran, Step, TableView
 from rookery.maintain.steps.verify import as_planned, same_rows
-from rookery.model import in_bytes
-from rookery.model.report import counted
+from rookery.model import counted, in_bytes
 from rookery.spark.procedures import call
 from rookery.tables import FileList
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from rookery.io.identity import Listing
-    from rookery.maintain.steps.neighbours import Neighbours
+    from rookery.maintain.steps.other_tables import OtherTables
 
 
 class Outcome(StrEnum):
@@ -52,7 +52,7 @@ class MaintainedTable:
     policy: Policy
     now: Callable[[], float]  # seconds since 1970
     forced: bool = False  # `--yes`: do what is refused without it
-    neighbours: Neighbours | None = None  # the catalog's other tables; None: they cannot be loaded
+    other_tables: OtherTables | None = None  # the catalog's other tables; None: they cannot be loaded
     progress: Progress = silent  # of files that are read for statistics
     engine: Engine = Engine.SPARK  # that collects statistics
 
@@ -69,7 +69,7 @@ class MaintainedTable:
             now=self.now(),
             done=done,
             forced=self.forced,
-            neighbours=self.neighbours,
+            other_tables=self.other_tables,
             listings=listings,
             maintained=self,
         )
@@ -104,7 +104,7 @@ class PlanInput:
     now: float  # seconds since 1970
     done: tuple[str, ...] = ()  # names of steps; in a dry run, those that would have been done
     forced: bool = False  # `--yes`
-    neighbours: Neighbours | None = None  # the catalog's other tables; None: they cannot be loaded
+    other_tables: OtherTables | None = None  # the catalog's other tables; None: they cannot be loaded
     listings: Listings | None = None  # of folders, from before the table was loaded
 
     @property

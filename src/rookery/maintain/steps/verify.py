@@ -11,8 +11,7 @@ from rookery.maintain.policies.policy import Verify
 from rookery.maintain.steps.deletable import still_absent
 from rookery.maintain.steps.listing import list_table
 from rookery.maintain.steps.step import Plan, Ran, TableView, VerificationError
-from rookery.model import Snapshot, TableName
-from rookery.model.report import counted
+from rookery.model import Snapshot, TableName, counted
 from rookery.model.table import REPLACE
 from rookery.tables import Table
 from rookery.tables.java_errors import translate_java_error

@@ -177,7 +177,7 @@ def _before(field: Field, end: Cut, high: Key) -> Key:
 
 
 def _next(field: Field, key: Key, towards: float) -> Key:
-    """The neighbour of a float; intervals of whole numbers include their ends."""
+    """The next float in a direction; intervals of whole numbers include their ends."""
     if field.type == "float":
         return float(np.nextafter(np.float32(key), np.float32(towards)))
     return math.nextafter(key, towards) if field.type == "double" else key

@@ -109,11 +109,14 @@ class Planner:
             is_same = request["numbering"] == files.order
             return json.dumps(files.files["path"].to_pylist() if is_same else [])
         key = ("answer", self.settings, files.state.name, store.location, _key(request))
-
-        def plan() -> str:
-            return json.dumps(self._plan(request, table, snapshot, files), allow_nan=False)
-
-        return self.cache.get(key, plan, len)
+        known: str | None = self.cache.find(key)
+        if known is not None:
+            return known
+        planned, has_failed = self._plan(request, table, snapshot, files)
+        answer = json.dumps(planned, allow_nan=False)
+        if not has_failed:  # else the next query tries again
+            self.cache.put(key, answer, len(answer))
+        return answer
 
     def _table(self, request: Mapping[str, Any]) -> Table:
         def load() -> Table:
@@ -126,7 +129,8 @@ class Planner:
 
     def _plan(
         self, request: Mapping[str, Any], table: Table, snapshot: Snapshot, files: FileSet
-    ) -> dict[str, Any]:
+    ) -> tuple[dict[str, Any], bool]:
+        """Return the answer, and whether an error has left out a part of it."""
         read_with = None if request["current_schema"] else table.at(snapshot.id)
         fields = {each.id: each for each in table.fields(read_with)}
         answer: dict[str, Any] = {}
@@ -135,7 +139,7 @@ class Planner:
         if self.settings.pruning:
             answer |= _skipped(files, pruning.keep) | {"by": _stages(pruning)}
         if request.get("runtime") or not (self.settings.statistics or self.settings.runtime):
-            return answer
+            return answer, pruning.has_failed
         columns = [fields[number] for number in request["columns"] if number in fields]
         # Files that cannot match do not count for the estimates either, even if none is to be skipped.
         matching = _Matching(replace(pruning, predicate=_understood(predicate)), predicate)
@@ -147,7 +151,8 @@ class Planner:
                 answer |= matching.keys(columns)
         except Exception as error:  # noqa: BLE001  # what is skipped is proved all the same
             self._warn(f"a scan has no statistics: {error}")
-        return answer
+            return answer, True
+        return answer, pruning.has_failed
 
     def _has_keys(self, request: Mapping[str, Any]) -> bool:
         return bool(self.settings.runtime and self.settings.pruning and request["joins"])

@@ -9,8 +9,6 @@ from rookery.tables.config import CatalogConfig
 
 # What says where a catalog's tables are; the rest is how it is used.
 _IDENTIFYING = ("", ".type", ".catalog-impl", ".uri", ".warehouse", ".prefix", ".glue.id")
-
-
 _SCHEMA = ("currentSchema=", "options=")  # the options of an address of PostgreSQL that choose its tables
 
 

@@ -23,6 +23,7 @@ from pyiceberg.table import Table, Transaction
 
 from rookery.io.redaction import reason_of
 from rookery.model import CatalogError, RookeryError, StorageError, TableName, UsageError
+from rookery.tables.iceberg.catalogs import load_table
 from rookery.tables.iceberg.data_writer import DataWriter, RecordingIO, delete_files
 from rookery.tables.iceberg.layout_text import partition_spec, sort_order
 from rookery.tables.iceberg.table import IcebergTable
@@ -147,7 +148,15 @@ class IcebergTableLoad:
                 hint="`rookery describe` shows whether there is a new snapshot; the files were not deleted",
             ) from error
         self._namespaces.clear()
-        return IcebergTable(self.name, self.client.load_table(self.name.identifier))
+        return self._committed()
+
+    def _committed(self) -> IcebergTable:
+        try:
+            return IcebergTable(self.name, load_table(self.client, self.name, self._properties))
+        except RookeryError as error:
+            raise CatalogError(
+                f"the rows were committed, and then {error.message}", hint="do not load the files again"
+            ) from error
 
     def abort(self) -> None:
         """Delete what was written, unless a commit may have succeeded."""
@@ -162,7 +171,7 @@ class IcebergTableLoad:
                 self.client.drop_namespace(namespace)
             except NamespaceNotEmptyError:
                 break
-            except Exception:  # noqa: BLE001  # an empty namespace harms nobody, and hides no error
+            except Exception:  # noqa: BLE001  # the error that caused the abort is raised
                 _log.warning("the namespace %s could not be dropped", ".".join(namespace))
 
     def _catalog_error(self, error: Exception, what: str) -> RookeryError:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from rookery.api.lake import Lake
-from rookery.maintain.steps.neighbours import Neighbours
+from rookery.maintain.steps.other_tables import OtherTables
 from rookery.model import TableName
 from rookery.tables import Table
 from rookery.tables.config import embedded
@@ -29,21 +29,21 @@ def test_tables_that_are_given_are_loaded_once_they_are_old(tmp_path: Path) -> N
         return lake.open(name)[0]
 
     now = 0.0
-    neighbours = Neighbours(lake.tables, load, lambda: now)
+    other_tables = OtherTables(lake.tables, load, lambda: now)
     given, _ = lake.open("db.a")
-    neighbours.give([given])
-    assert sorted(table.name.table for table in neighbours.tables()) == ["a", "b"]
-    assert given in neighbours.tables()
+    other_tables.give([given])
+    assert sorted(table.name.table for table in other_tables.tables()) == ["a", "b"]
+    assert given in other_tables.tables()
     assert loads == {"b": 1}
     now = 1000.0
-    assert given not in neighbours.tables()
+    assert given not in other_tables.tables()
     assert loads == {"a": 1, "b": 2}
 
 
 def test_a_table_of_another_format_counts_as_one_that_cannot_be_read(tmp_path: Path) -> None:
     """What it names is not known, so that nothing near it may be deleted."""
     table = MemoryWriter(tmp_path, {"id": "long"}).open()
-    neighbours = Neighbours(lambda: [table.name], lambda name: table)
-    assert not neighbours.tables()
-    assert neighbours.failure is not None
-    assert "is not an Iceberg table" in neighbours.failure.message
+    other_tables = OtherTables(lambda: [table.name], lambda name: table)
+    assert not other_tables.tables()
+    assert other_tables.failure is not None
+    assert "is not an Iceberg table" in other_tables.failure.message

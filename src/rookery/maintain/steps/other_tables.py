@@ -22,21 +22,19 @@ from rookery.tables.iceberg.metadata_file import MetadataFile, parse_metadata
 
 _THREADS = 8
 _SECONDS = 300.0  # for which loaded tables are reused
+DELETION_SECONDS = 5.0  # the same when files are deleted
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A table that needs a file, or of which that cannot be read."""
+    """A table that needs a file, or that cannot be read to find out."""
 
     table: TableName
     file: str | None
     error: RookeryError | None = None
 
 
-NEIGHBOURS_SECONDS = 5.0  # how old what is known of them may be when files are deleted
-
-
-class Neighbours:
+class OtherTables:
     """The tables of a catalog, loaded at first use.
 
     The folders of a table's files are cached by its metadata file, so that its manifests are read
@@ -63,11 +61,11 @@ class Neighbours:
         """Take tables as the caller has loaded them; only for plans, as what is deleted needs newer ones."""
         self._given = {table.name: table for table in tables}
 
-    def reloaded(self) -> Neighbours:
+    def reloaded(self) -> OtherTables:
         """Return the same, to be loaded again, with the cache for metadata files that do not change."""
-        neighbours = Neighbours(self._find, self._load, self._timer)
-        neighbours._folders, neighbours._links = self._folders, self._links
-        return neighbours
+        again = OtherTables(self._find, self._load, self._timer)
+        again._folders, again._links = self._folders, self._links
+        return again
 
     def tables(self) -> Sequence[IcebergTable]:
         """Return every table of the catalog that can be loaded; after some minutes they are loaded again."""
@@ -118,13 +116,13 @@ class Neighbours:
             try:
                 names += self._names_in(other, metadata, listing.may_hold)
             except RookeryError as error:
-                refusals.append(not_asked(error))
+                refusals.append(unreadable_table(error))
         if self._failure is not None:
-            refusals.append(not_asked(self._failure))
+            refusals.append(unreadable_table(self._failure))
         return Claims(tuple(names), tuple(folders), refusal=next(iter(refusals), None), of_others=True)
 
     def shared(self, table: IcebergTable, files: Sequence[str]) -> Shared | None:
-        """Return another table that names one of these files, or of which this cannot be read.
+        """Return another table that names one of these files, or that cannot be read to find out.
 
         If a table has a damaged manifest, the rest still counts. One that cannot be loaded is skipped.
         """
@@ -174,7 +172,7 @@ def _is_link(path: str) -> bool:
     return scheme_of(path) is None and os.path.islink(local_path(path))
 
 
-def not_asked(error: RookeryError) -> UsageError:
+def unreadable_table(error: RookeryError) -> UsageError:
     """Return why nothing may be deleted without --yes, where the files that a table needs cannot be read."""
     return UsageError(
         f"another table of the catalog cannot be read: {error.message}",
