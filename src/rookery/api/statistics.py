@@ -24,6 +24,7 @@ from rookery.model import (
     percent,
     thousands,
 )
+from rookery.model.type_names import type_text
 from rookery.sidecar import State, Store
 from rookery.sidecar.usable import from_best_state
 from rookery.tables import Table
@@ -105,7 +106,7 @@ class StatsReport(ByColumn[ColumnStats], Report):
 def _row(column: ColumnStats) -> tuple[str, ...]:
     return (
         column.name,
-        column.type,
+        type_text(column.type),
         thousands(column.ndv),
         thousands(column.ndv_low),
         thousands(column.ndv_high),

@@ -104,3 +104,13 @@ def member_types(type_name: str) -> dict[int, str]:
     {1: 'long', 3: 'decimal(9, 2)', 4: 'fixed[3]'}
     """
     return {int(number): kind for number, kind in _MEMBER.findall(type_name)}
+
+
+def type_text(type_name: str) -> str:
+    """Return a type as people read it: that of a column set without the ids of its members.
+
+    >>> type_text("joint(1:long, 3:decimal(9, 2))"), type_text("decimal(9, 2)")
+    ('(long, decimal(9, 2))', 'decimal(9, 2)')
+    """
+    members = member_types(type_name)
+    return f"({', '.join(members.values())})" if members else type_name
