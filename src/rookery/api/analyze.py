@@ -73,7 +73,15 @@ class AnalyzeReport(ByColumn[ColumnStats], Report):
             for c in self.columns
         )
         header = ("column", "ndv", "low", "high", "kind")
-        return [Sheet(self.table, header, rows, (*notes, *self._left_out()), frozenset({1, 2, 3}))]
+        return [
+            Sheet(
+                title=self.table,
+                header=header,
+                rows=rows,
+                notes=(*notes, *self._left_out()),
+                right=frozenset({1, 2, 3}),
+            )
+        ]
 
     def details(self) -> Sequence[str]:
         """How column chunks were read."""

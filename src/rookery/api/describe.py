@@ -136,19 +136,19 @@ def describe(table: Table) -> DescribeReport:
     order = table.sort_order
     properties = {key: value for key, value in sorted(table.properties.items()) if key.startswith(_SHOWN)}
     return DescribeReport(
-        str(table.name),
-        table.location,
-        table.format_version,
-        table.version,
-        tuple(_columns(table.schema().columns, "")),
-        tuple(_partition(field, table) for field in table.specs.get(table.current_spec_id, ())),
-        order_text(table, order) if order else None,
-        properties,
-        _files(table),
-        len(snapshots),
-        tuple(_snapshot(table, snapshot) for snapshot in snapshots[:NEWEST]),
-        dict(table.branches),
-        dict(table.tags),
+        table=str(table.name),
+        location=table.location,
+        format_version=table.format_version,
+        metadata=table.version,
+        columns=tuple(_columns(table.schema().columns, "")),
+        partition=tuple(_partition(field, table) for field in table.specs.get(table.current_spec_id, ())),
+        sort_order=order_text(table, order) if order else None,
+        properties=properties,
+        files=_files(table),
+        snapshot_count=len(snapshots),
+        snapshots=tuple(_snapshot(table, snapshot) for snapshot in snapshots[:NEWEST]),
+        branches=dict(table.branches),
+        tags=dict(table.tags),
     )
 
 
@@ -156,7 +156,7 @@ def _columns(columns: Sequence[Column], above: str) -> Iterator[DescribedColumn]
     for column in columns:
         name = f"{above}{column.name}"
         kind = str(column.type) if isinstance(column.type, Primitive) else str(column.type).partition("<")[0]
-        yield DescribedColumn(column.id, name, kind, column.required, column.doc)
+        yield DescribedColumn(id=column.id, name=name, type=kind, required=column.required, doc=column.doc)
         yield from _columns(parts_of(column.type), f"{name}.")
 
 
@@ -174,24 +174,36 @@ def _snapshot(table: Table, snapshot: Snapshot) -> DescribedSnapshot:
     changes = table.changes_of(snapshot)
     rows = changes.rows
     return DescribedSnapshot(
-        snapshot.id,
-        snapshot.timestamp_ms,
-        snapshot.operation,
-        None if rows is None else rows.added,
-        None if rows is None else rows.removed + rows.deletes_added,
-        changes.files,
+        id=snapshot.id,
+        committed_ms=snapshot.timestamp_ms,
+        operation=snapshot.operation,
+        rows_added=None if rows is None else rows.added,
+        rows_removed=None if rows is None else rows.removed + rows.deletes_added,
+        files_changed=changes.files,
     )
 
 
 def _files(table: Table) -> DescribedFiles:
     snapshot = table.snapshot()
     if snapshot is None:
-        return DescribedFiles(0, 0, 0, None, None, None, 0)
+        return DescribedFiles(
+            files=0, rows=0, bytes=0, smallest=None, median=None, largest=None, delete_files=0
+        )
     files = table.read_files(table.file_lists(snapshot))
     is_data = files["content"].to_numpy() == DATA
     sizes, rows = files["size"].to_numpy()[is_data], files["rows"].to_numpy()[is_data]
     deletes = int(np.count_nonzero(~is_data))
     if not len(sizes):
-        return DescribedFiles(0, 0, 0, None, None, None, deletes)
+        return DescribedFiles(
+            files=0, rows=0, bytes=0, smallest=None, median=None, largest=None, delete_files=deletes
+        )
     low, middle, high = int(sizes.min()), int(np.median(sizes)), int(sizes.max())
-    return DescribedFiles(len(sizes), int(rows.sum()), int(sizes.sum()), low, middle, high, deletes)
+    return DescribedFiles(
+        files=len(sizes),
+        rows=int(rows.sum()),
+        bytes=int(sizes.sum()),
+        smallest=low,
+        median=middle,
+        largest=high,
+        delete_files=deletes,
+    )

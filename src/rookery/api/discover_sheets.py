@@ -55,7 +55,7 @@ def _foreign_keys(keys: Sequence[ForeignKey]) -> Sheet:
         *_marks(shown, any(key.deletes for key in shown)),
     ]
     header = ("foreign keys", "refer to", "contained", "covers", "confidence", "likely")
-    return Sheet("", header, rows, tuple(notes), frozenset({2, 3, 4}))
+    return Sheet(title="", header=header, rows=rows, notes=tuple(notes), right=frozenset({2, 3, 4}))
 
 
 def _best(keys: Sequence[ForeignKey]) -> list[ForeignKey]:
@@ -84,7 +84,7 @@ def _unique(keys: Sequence[UniqueKey]) -> Sheet:
     )
     notes = [*_hidden(len(keys) - len(rows), "unique key"), *_marks(keys, any(key.deletes for key in keys))]
     header = ("unique keys", "distinct", "rows not null", "confidence")
-    return Sheet("", header, rows, tuple(notes), frozenset({1, 2, 3}))
+    return Sheet(title="", header=header, rows=rows, notes=tuple(notes), right=frozenset({1, 2, 3}))
 
 
 def _dependencies(found: Sequence[Dependency]) -> Sheet:
@@ -103,7 +103,7 @@ def _dependencies(found: Sequence[Dependency]) -> Sheet:
     )
     notes = [*_hidden(len(found) - len(rows), "dependency", "dependencies"), *_marks(found)]
     header = ("dependencies", "determine", "distinct", "together", "confidence")
-    return Sheet("", header, rows, tuple(notes), frozenset({2, 3, 4}))
+    return Sheet(title="", header=header, rows=rows, notes=tuple(notes), right=frozenset({2, 3, 4}))
 
 
 def _same_values(pairs: Sequence[SameValues]) -> Sheet:
@@ -121,7 +121,7 @@ def _same_values(pairs: Sequence[SameValues]) -> Sheet:
     )
     notes = [*_hidden(len(pairs) - len(rows), "pair"), *_marks(pairs)]
     header = ("same values", "as", "in both", "distinct", "confidence")
-    return Sheet("", header, rows, tuple(notes), frozenset({2, 3, 4}))
+    return Sheet(title="", header=header, rows=rows, notes=tuple(notes), right=frozenset({2, 3, 4}))
 
 
 def _not_compared(left_out: Sequence[NotCompared]) -> Sheet:

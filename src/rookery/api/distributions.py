@@ -54,12 +54,12 @@ def row_stats(state: State | None, field: Field) -> RowStats | None:
     values = quantiles.at([float(rank) for rank in RANKS]) if quantiles is not None else []
     top = frequent.top(TOP) if frequent is not None else []
     return RowStats(
-        state.header.rows.rows_seen,
-        state.header.rows.stale,
-        {rank: _quantile(field.type, value) for rank, value in zip(RANKS, values, strict=False)},
-        quantiles.rank_error if quantiles is not None else None,
-        tuple(quantiles.histogram(BUCKETS)) if quantiles is not None else (),
-        tuple(TopValue(value, count.value, count.low, count.high) for value, count in top),
+        rows=state.header.rows.rows_seen,
+        stale=state.header.rows.stale,
+        quantiles={rank: _quantile(field.type, value) for rank, value in zip(RANKS, values, strict=False)},
+        rank_error=quantiles.rank_error if quantiles is not None else None,
+        histogram=tuple(quantiles.histogram(BUCKETS)) if quantiles is not None else (),
+        top=tuple(TopValue(value, count.value, count.low, count.high) for value, count in top),
     )
 
 

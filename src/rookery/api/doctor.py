@@ -266,8 +266,20 @@ def _run(name: str, lake: Lake) -> list[Check]:
     try:
         checks = CHECKS[name](lake)
     except RookeryError as error:
-        checks = Check(name, _RULES[name], CheckOutcome.FINDING, error.message, error.hint)
+        checks = Check(
+            subject=name,
+            rule=_RULES[name],
+            outcome=CheckOutcome.FINDING,
+            detail=error.message,
+            hint=error.hint,
+        )
     except Exception as error:  # noqa: BLE001  # every error is reported as a finding
         reason = redact(" ".join(str(error).split()), lake.properties) or type(error).__name__
-        checks = Check(name, _RULES[name], CheckOutcome.FINDING, reason, _HINTS.get(name))
+        checks = Check(
+            subject=name,
+            rule=_RULES[name],
+            outcome=CheckOutcome.FINDING,
+            detail=reason,
+            hint=_HINTS.get(name),
+        )
     return checks if isinstance(checks, list) else [checks]

@@ -49,7 +49,11 @@ class EstimateReport(Report):
         kind = "proved" if self.proven else "likely, not proved"
         notes = [] if self.rows.kind is Certainty.EXACT else [f"low and high of the rows are {kind}"]
         sheet = Sheet(
-            f"{self.table}{where}", header, tuple(lines), (*notes, *self.notes), frozenset({1, 2, 3})
+            title=f"{self.table}{where}",
+            header=header,
+            rows=tuple(lines),
+            notes=(*notes, *self.notes),
+            right=frozenset({1, 2, 3}),
         )
         if not self.conditions:
             return [sheet]
@@ -59,7 +63,13 @@ class EstimateReport(Report):
         )
         return [
             sheet,
-            Sheet("", ("condition", "rows", "selectivity", "source"), shown, (), frozenset({1, 2})),
+            Sheet(
+                title="",
+                header=("condition", "rows", "selectivity", "source"),
+                rows=shown,
+                notes=(),
+                right=frozenset({1, 2}),
+            ),
         ]
 
 
@@ -92,7 +102,16 @@ def estimate(
     if current is None:
         none = Estimate.exact(0)
         return EstimateReport(
-            str(table.name), text, None, none, True, 0.0, (), (), names, none if names else None
+            table=str(table.name),
+            where=text,
+            snapshot_id=None,
+            rows=none,
+            proven=True,
+            table_rows=0.0,
+            conditions=(),
+            notes=(),
+            group_by=names,
+            groups=none if names else None,
         )
     selection = select(prune(table, current, file_set(table, store, current), predicate))
     return EstimateReport(

@@ -75,7 +75,14 @@ class ExplainReport(Report):
             )
         title = f"{self.table} where {self.where}"
         return [
-            Sheet(title, header, rows, tuple(notes), frozenset({1, 2, 3, 4, 5, 6}), spare=(6, 5, 3, 4, 2))
+            Sheet(
+                title=title,
+                header=header,
+                rows=rows,
+                notes=tuple(notes),
+                right=frozenset({1, 2, 3, 4, 5, 6}),
+                spare=(6, 5, 3, 4, 2),
+            )
         ]
 
 
@@ -95,7 +102,15 @@ def explain(
     predicate = bind(where, table, current, zone)
     text = "true" if where is None else str(where)
     if current is None:
-        return ExplainReport(str(table.name), text, None, (), (), (), resolved_ms)
+        return ExplainReport(
+            table=str(table.name),
+            where=text,
+            snapshot_id=None,
+            stages=(),
+            files=(),
+            not_understood=(),
+            ms=resolved_ms,
+        )
     files = file_set(table, store, current)
     planned = time.perf_counter()
     pruning = prune(table, current, files, predicate)
@@ -107,16 +122,16 @@ def explain(
     stages += within
     listed = files.files.take(pruning.numbers).select(["path", "size", "rows"]).to_pylist()
     return ExplainReport(
-        str(table.name),
-        text,
-        current.id,
-        tuple(stages),
-        tuple(
+        table=str(table.name),
+        where=text,
+        snapshot_id=current.id,
+        stages=tuple(stages),
+        files=tuple(
             ExplainedFile(file["path"], file["size"], file["rows"], rows_left.get(file["path"]))
             for file in listed
         ),
-        _not_understood(predicate),
-        round(resolved_ms + (time.perf_counter() - started) * 1000, 3),
+        not_understood=_not_understood(predicate),
+        ms=round(resolved_ms + (time.perf_counter() - started) * 1000, 3),
     )
 
 
@@ -139,4 +154,15 @@ def _resolution(pruning: Pruning, read: int, ms: float) -> StageReport:
     )
     note = "; ".join([f"snapshot {pruning.snapshot.id}, {known}", *files.notes])
     count = len(files)
-    return StageReport("catalog resolution", count, count, sizes, sizes, rows, rows, read, round(ms, 3), note)
+    return StageReport(
+        name="catalog resolution",
+        files_in=count,
+        files_out=count,
+        bytes_in=sizes,
+        bytes_out=sizes,
+        rows_in=rows,
+        rows_out=rows,
+        index_bytes=read,
+        ms=round(ms, 3),
+        note=note,
+    )

@@ -96,12 +96,12 @@ def list_indexes(table: Table, store: Store) -> IndexReport:
         str(table.name),
         tuple(
             IndexView(
-                index.kind,
-                names[index.field_id],
-                index.fpp or None,
-                live.count if live is not None else 0,
-                _covered(state, live, index),
-                index.kind in KINDS,
+                kind=index.kind,
+                column=names[index.field_id],
+                fpp=index.fpp or None,
+                files=live.count if live is not None else 0,
+                files_covered=_covered(state, live, index),
+                known=index.kind in KINDS,
             )
             for index in indexes
         ),

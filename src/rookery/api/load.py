@@ -103,22 +103,22 @@ def load_files(
     notes = [f"{column} has no values, and is text" for column in rows.without_values if not append]
     notes += [f"{column} is not in the files, and null in these rows" for column in missing]
     return LoadReport(
-        str(name),
-        not append,
-        len(inputs),
-        read,
-        written.files,
-        written.bytes,
-        load.snapshot_id,
-        tuple(
+        table=str(name),
+        created=not append,
+        inputs=len(inputs),
+        rows=read,
+        files=written.files,
+        bytes=written.bytes,
+        snapshot_id=load.snapshot_id,
+        columns=tuple(
             LoadedColumn(column.name, str(column.type), rows.read_as.get(column.name))
             for column in table.schema().columns
         ),
-        tuple(partition),
-        tuple(sort),
-        written.sorted_within,
-        time.perf_counter() - started,
-        tuple(notes),
+        partition=tuple(partition),
+        sort=tuple(sort),
+        sorted_within=written.sorted_within,
+        seconds=time.perf_counter() - started,
+        notes=tuple(notes),
     )
 
 

@@ -155,12 +155,12 @@ def maintain(
     policies = find_policies(policy)
     other_tables = lake.other_tables()  # loaded once, by the first table that has something to delete
     tables = LakeTables(
-        lake,
-        SharedSession(partial(lake.spark, master=master, conf=conf)),
-        lambda: other_tables,
-        CatalogRetry(lake.answers, catalog_timeout),
-        clock,
-        options,
+        lake=lake,
+        spark=SharedSession(partial(lake.spark, master=master, conf=conf)),
+        other_tables=lambda: other_tables,
+        retry=CatalogRetry(lake.answers, catalog_timeout),
+        clock=clock,
+        options=options,
     )
     candidates = _candidates(lake, patterns or (ALL,), tables, policies, keep=dry_run)
     other_tables.give(each.opened.table for each in candidates if each.opened is not None)

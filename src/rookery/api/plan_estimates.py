@@ -66,7 +66,11 @@ class PlanEstimates(Report):
         header = ("node", "alone", "attached", *(("rows", "q-error alone", "attached") if ran else ()))
         rows = tuple(cells[: len(header)] for cells in self._cells())
         notes = [_NOTE, *([_SCANS] if any(map(_is_scan, self.nodes)) else [])]
-        return [Sheet("", header, rows, tuple(notes), frozenset(range(1, len(header))))]
+        return [
+            Sheet(
+                title="", header=header, rows=rows, notes=tuple(notes), right=frozenset(range(1, len(header)))
+            )
+        ]
 
     def _cells(self) -> Iterator[tuple[str, ...]]:
         """The lines of the nodes; a scan under a filter is estimated as the filter, so it has no error."""

@@ -95,4 +95,6 @@ def check_policies(policy: str | os.PathLike[str] | None = None, lake: Lake | No
         except RookeryError as error:
             not_compared = error.message
     settings = sum(len(rule.settings) for rule in policies.rules)
-    return PolicyCheck(policies.file, len(rules), settings, warnings, not_compared)
+    return PolicyCheck(
+        file=policies.file, rules=len(rules), settings=settings, warnings=warnings, not_compared=not_compared
+    )

@@ -122,7 +122,15 @@ class PuffinView(Report):
         footer += [f"{key}: {value}" for key, value in (*self.properties.items(), *self.extra.items())]
         rows = tuple(blob.cells() for blob in self.blobs)
         title = f"{self.file}  {in_bytes(self.size)}"
-        return [Sheet(title, header if rows else (), rows, tuple(footer), frozenset({0, 3, 4}))]
+        return [
+            Sheet(
+                title=title,
+                header=header if rows else (),
+                rows=rows,
+                notes=tuple(footer),
+                right=frozenset({0, 3, 4}),
+            )
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +185,13 @@ def inspect(file: Readable, properties: Mapping[str, str] | None = None) -> Puff
             for blob, stored in reader.read_many_stored(wanted)
         }
         return PuffinView(
-            reader.source.name,
-            reader.size,
-            reader.footer_size,
-            bool(reader.tail.flags & FooterFlag.COMPRESSED_FOOTER),
-            reader.metadata.properties,
-            reader.metadata.extra,
-            tuple(
+            file=reader.source.name,
+            size=reader.size,
+            footer_size=reader.footer_size,
+            footer_compressed=bool(reader.tail.flags & FooterFlag.COMPRESSED_FOOTER),
+            properties=reader.metadata.properties,
+            extra=reader.metadata.extra,
+            blobs=tuple(
                 BlobView(number, blob, *summaries.get(id(blob), (None, None)))
                 for number, blob in enumerate(blobs)
             ),
@@ -256,10 +264,10 @@ def copy(
         ) as writer:
             written = copy_blobs(reader, writer, wanted, codec)
         return CopyReport(
-            reader.source.name,
-            shown(written.location),
-            len(reader.metadata.blobs),
-            len(written.metadata.blobs),
-            reader.size,
-            written.size,
+            source=reader.source.name,
+            target=shown(written.location),
+            blobs_in=len(reader.metadata.blobs),
+            blobs_out=len(written.metadata.blobs),
+            bytes_in=reader.size,
+            bytes_out=written.size,
         )

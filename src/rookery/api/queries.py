@@ -82,7 +82,13 @@ def _sheet(query: Query) -> Sheet:
     )
     took = "failed: " + query.error if query.error else f"{query.ms or 0:,.0f} ms"
     result = "" if query.rows is None else f", {counted(query.rows, 'row')}"
-    return Sheet(query.title, header, rows, (f"{took}{result}",), frozenset({1, 2, 3, 4, 5}))
+    return Sheet(
+        title=query.title,
+        header=header,
+        rows=rows,
+        notes=(f"{took}{result}",),
+        right=frozenset({1, 2, 3, 4, 5}),
+    )
 
 
 def queries(spark: SparkSession, last: int = 20) -> QueriesReport:

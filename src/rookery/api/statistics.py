@@ -144,7 +144,17 @@ def stats(
     name = str(table.name)
     current = table.snapshot(snapshot)
     if current is None:
-        return StatsReport(name, None, None, None, partition, 0, 0, 0, ())
+        return StatsReport(
+            table=name,
+            snapshot_id=None,
+            statistics_snapshot_id=None,
+            snapshots_behind=None,
+            partition=partition,
+            files=0,
+            rows=0,
+            files_with_deletes=0,
+            columns=(),
+        )
     ancestors = [ancestor.id for ancestor in table.ancestors(current)]
     wanted = partition_test(table, partition) if partition else None
     state, summary = _known(table, store, current, wanted)
@@ -189,23 +199,23 @@ def column_stats(column: ColumnSummary, snapshot_id: int | None, rows: RowStats 
     """Return a column's line."""
     ndv, lengths = column.ndv, column.lengths
     return ColumnStats(
-        column.field.name,
-        column.field.id,
-        column.field.type,
-        ndv.value if ndv else None,
-        ndv.low if ndv else None,
-        ndv.high if ndv and math.isfinite(ndv.high) else None,
-        ndv.kind.value if ndv else None,
-        column.nulls,
-        plain(column.field.type, column.low.value),
-        plain(column.field.type, column.high.value),
-        column.low.exact,
-        column.high.exact,
-        column.size,
-        snapshot_id if ndv else None,
-        column.coverage,
-        column.unknown,
-        rows,
+        name=column.field.name,
+        field_id=column.field.id,
+        type=column.field.type,
+        ndv=ndv.value if ndv else None,
+        ndv_low=ndv.low if ndv else None,
+        ndv_high=ndv.high if ndv and math.isfinite(ndv.high) else None,
+        kind=ndv.kind.value if ndv else None,
+        nulls=column.nulls,
+        min=plain(column.field.type, column.low.value),
+        max=plain(column.field.type, column.high.value),
+        min_exact=column.low.exact,
+        max_exact=column.high.exact,
+        size=column.size,
+        snapshot_id=snapshot_id if ndv else None,
+        coverage=column.coverage,
+        unknown=column.unknown,
+        rows=rows,
         avg_length=lengths.bytes / lengths.values if lengths and lengths.values else None,
         max_length=column.greatest_length,
     )

@@ -18,8 +18,8 @@ def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
     """Return a sheet with a line a table."""
     below = sum(bool(table.breaches) for table in tables)
     return Sheet(
-        f"{counted(len(tables), 'table')}, {below:,} below policy",
-        (
+        title=f"{counted(len(tables), 'table')}, {below:,} below policy",
+        header=(
             "table",
             "score",
             "statistics",
@@ -32,7 +32,7 @@ def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
             "deleted",
             "needs",
         ),
-        tuple(
+        rows=tuple(
             (
                 table.table,
                 f"{table.score.total:.0f}",
@@ -48,8 +48,8 @@ def overview(tables: Sequence[TableStatus], failed: tuple[str, ...]) -> Sheet:
             )
             for table in tables
         ),
-        failed,
-        frozenset({1, 3, 4, 5, 6, 7, 8, 9}),
+        notes=failed,
+        right=frozenset({1, 3, 4, 5, 6, 7, 8, 9}),
         spare=(5, 4, 3, 9, 8, 7, 2, 6),
     )
 
@@ -83,11 +83,13 @@ def details_of(table: TableStatus) -> list[Sheet]:
         f"{visibility.engine}: {visibility.hint}" for visibility in table.engine_visibility if visibility.hint
     )
     score = Sheet(
-        f"score {table.score.total:.0f} of 100",
-        ("part", "value", "weight", "why"),
-        tuple((part.name, f"{part.value:.2f}", f"{part.weight:.2f}", part.why) for part in table.score.parts),
-        (*notes, *hints),
-        frozenset({1, 2}),
+        title=f"score {table.score.total:.0f} of 100",
+        header=("part", "value", "weight", "why"),
+        rows=tuple(
+            (part.name, f"{part.value:.2f}", f"{part.weight:.2f}", part.why) for part in table.score.parts
+        ),
+        notes=(*notes, *hints),
+        right=frozenset({1, 2}),
     )
     size = f"{counted(table.layout.rows, 'row')} in {counted(table.layout.files, 'file')}"
     head = Sheet(

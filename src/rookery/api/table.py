@@ -182,7 +182,9 @@ class TableHandle:
         return scan(spark, self.lake, self.name, where, columns, snapshot)
 
 
-_NO_SNAPSHOT = Snapshot(0, None, 0, 0, None, None)
+_NO_SNAPSHOT = Snapshot(
+    id=0, parent_id=None, sequence_number=0, timestamp_ms=0, schema_id=None, operation=None
+)
 
 
 def table(name: str, lake: Lake | None = None, *, spark: SparkSession | None = None) -> TableHandle:

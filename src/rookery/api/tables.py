@@ -48,7 +48,15 @@ class TableList(Report):
         header = ("table", "rows", "files", "size", "version", "last commit (UTC)")
         errors = tuple(f"{table.table}: {table.error}" for table in self.tables if table.error)
         title = counted(len(self.tables), "table")
-        return [Sheet(title, header, tuple(map(_line, self.tables)), errors, frozenset({1, 2, 3, 4}))]
+        return [
+            Sheet(
+                title=title,
+                header=header,
+                rows=tuple(map(_line, self.tables)),
+                notes=errors,
+                right=frozenset({1, 2, 3, 4}),
+            )
+        ]
 
 
 def no_tables(hint: str | None, title: str = "there are no tables yet") -> Sheet:
@@ -103,14 +111,16 @@ def _loaded(lake: Lake, name: TableName) -> TableEntry:
     table, _ = lake.open(name)
     snapshot = table.snapshot()
     if snapshot is None:
-        return TableEntry(str(name), 0, False, 0, 0, table.format_version)
+        return TableEntry(
+            table=str(name), rows=0, has_deletes=False, files=0, bytes=0, format_version=table.format_version
+        )
     totals = table.totals_of(snapshot)
     return TableEntry(
-        str(name),
-        totals.rows,
-        bool(totals.delete_files),
-        totals.files,
-        totals.bytes,
-        table.format_version,
-        snapshot.timestamp_ms,
+        table=str(name),
+        rows=totals.rows,
+        has_deletes=bool(totals.delete_files),
+        files=totals.files,
+        bytes=totals.bytes,
+        format_version=table.format_version,
+        committed_ms=snapshot.timestamp_ms,
     )

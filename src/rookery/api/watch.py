@@ -114,12 +114,12 @@ class LakeSite:
         self._last_error: str | None = None  # of a policy file that turned bad
         self._spark = SharedSession(spark or lake.spark)
         self._tables = LakeTables(
-            lake,
-            self._spark,
-            lake.other_tables().reloaded,  # loaded again for each run, as runs may be days apart
-            retry or CatalogRetry(lake.answers),
-            clock,
-            RunOptions(engine=engine_of(lake)),
+            lake=lake,
+            spark=self._spark,
+            other_tables=lake.other_tables().reloaded,  # loaded again for each run, as runs may be days apart
+            retry=retry or CatalogRetry(lake.answers),
+            clock=clock,
+            options=RunOptions(engine=engine_of(lake)),
         )
 
     @property

@@ -36,6 +36,12 @@ class BlobType:
         try:
             self.summarize(blob, payload, IN_MEMORY.file)
         except FormatError as error:
-            yield Check(subject, "payload can be decoded", CheckOutcome.FINDING, str(error), error.hint)
+            yield Check(
+                subject=subject,
+                rule="payload can be decoded",
+                outcome=CheckOutcome.FINDING,
+                detail=str(error),
+                hint=error.hint,
+            )
         else:
             yield Check(subject, "payload can be decoded", CheckOutcome.OK)

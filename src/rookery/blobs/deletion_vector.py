@@ -31,7 +31,11 @@ def check(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
         vector = DeletionVector.decode(payload)
     except FormatError as error:
         yield Check(
-            subject, "length, magic, CRC, keys and bitmaps", CheckOutcome.FINDING, str(error), error.hint
+            subject=subject,
+            rule="length, magic, CRC, keys and bitmaps",
+            outcome=CheckOutcome.FINDING,
+            detail=str(error),
+            hint=error.hint,
         )
         return
     yield Check(subject, "length, magic, CRC, keys and bitmaps", CheckOutcome.OK)
@@ -47,5 +51,9 @@ def check(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
 
 # Not carried: manifests name the file and the offset, and a copy elsewhere deletes nothing.
 BLOB_TYPE = BlobType(
-    DELETION_VECTOR_V1, "the deleted rows of a data file", "deletion-vector", summarize, check
+    name=DELETION_VECTOR_V1,
+    holds="the deleted rows of a data file",
+    page="deletion-vector",
+    summarize=summarize,
+    check_payload=check,
 )

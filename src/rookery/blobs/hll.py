@@ -28,4 +28,11 @@ def check(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
     return check_ndv(subject, blob, "an HLL sketch", lambda: HllSketch.decode(payload).estimate())
 
 
-BLOB_TYPE = BlobType(HLL_V1, "distinct values of a column", "hll", summarize, check, is_carried=True)
+BLOB_TYPE = BlobType(
+    name=HLL_V1,
+    holds="distinct values of a column",
+    page="hll",
+    summarize=summarize,
+    check_payload=check,
+    is_carried=True,
+)

@@ -23,4 +23,6 @@ def check(subject: str, blob: BlobMetadata, payload: bytes) -> Iterator[Check]:
 
 
 # Not carried: Spark plans with every theta blob of the file, whichever snapshot the blob is of.
-BLOB_TYPE = BlobType(THETA_V1, "distinct values of a column", "theta", summarize, check)
+BLOB_TYPE = BlobType(
+    name=THETA_V1, holds="distinct values of a column", page="theta", summarize=summarize, check_payload=check
+)

@@ -138,7 +138,7 @@ def root(
     ] = False,
 ) -> None:
     """Statistics and indexes beside lakehouse tables."""
-    context.obj = Options(catalog, uri, warehouse, output, debug)
+    context.obj = Options(catalog=catalog, uri=uri, warehouse=warehouse, output=output, debug=debug)
 
 
 class Warnings(logging.Handler):

@@ -72,7 +72,18 @@ def analyze(
     started = time.perf_counter()
     snapshot = table.snapshot(snapshot_id)
     if snapshot is None:
-        return AnalyzeResult(None, None, 0, 0, 0, Costs(), 0, time.perf_counter() - started, False, {})
+        return AnalyzeResult(
+            state=None,
+            snapshot_id=None,
+            files=0,
+            files_to_read=0,
+            bytes_to_read=0,
+            costs=Costs(),
+            rows_read=0,
+            seconds=time.perf_counter() - started,
+            committed=False,
+            skipped={},
+        )
     columns = table.fields(snapshot)
     fields, skipped = choose(columns, choice)
     work = prepare(table, store, snapshot, fields, full, change_by(columns, choice))
@@ -93,16 +104,16 @@ def analyze(
             committed = True
             store.collect_garbage(table.uuid, table.snapshots.keys())
     return AnalyzeResult(
-        state,
-        snapshot.id,
-        work.live.count,
-        sum(group.files.num_rows for group in work.groups),
-        sum(int(group.files["size"].to_numpy().sum()) for group in work.groups),
-        costs,
-        rows_read,
-        time.perf_counter() - started,
-        committed,
-        _skipped(table, work, skipped) | _no_rows(requested, wants),
+        state=state,
+        snapshot_id=snapshot.id,
+        files=work.live.count,
+        files_to_read=sum(group.files.num_rows for group in work.groups),
+        bytes_to_read=sum(int(group.files["size"].to_numpy().sum()) for group in work.groups),
+        costs=costs,
+        rows_read=rows_read,
+        seconds=time.perf_counter() - started,
+        committed=committed,
+        skipped=_skipped(table, work, skipped) | _no_rows(requested, wants),
     )
 
 

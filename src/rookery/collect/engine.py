@@ -66,7 +66,7 @@ def run_engine(
     read = sum(sizes[ordinal] for ordinal in ordinals)  # an upper limit of what the engine read of them
     ways = Counter({ENGINE: len(ordinals) * len(group.fields)})
     sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
-    costs = Costs(len(ordinals), ways, values, read, 0)
+    costs = Costs(files=len(ordinals), chunks=ways, values=values, bytes_read=read, reads=0)
     return Partial(group.number, sketches, costs, lengths=lengths)
 
 

@@ -77,7 +77,9 @@ class ColumnBounds:
             bound_from_bytes(field.type, known[name]) if readable else pa.nulls(len(known), pa.int64())
             for name in ("lower", "upper")
         )
-        self._bounds = Bounds(lower, upper, counts["values"], counts["nulls"], counts["nans"])
+        self._bounds = Bounds(
+            lower=lower, upper=upper, values=counts["values"], nulls=counts["nulls"], nans=counts["nans"]
+        )
         self.size = None if known["size"].null_count else int(pc.sum(known["size"]).as_py() or 0)
 
     def least(self, sketch: ThetaSketch | None) -> Extreme:

@@ -63,19 +63,25 @@ def keep(
     types = dict(work.state.header.types) if work.state is not None else {}
     types |= {field.id: field.type for field in work.fields}
     index = StateHeader(
-        table.uuid,
-        work.snapshot.id,
-        work.snapshot.sequence_number,
-        work.snapshot.timestamp_ms,
-        table.last_column_id,
-        tuple(segments_left),
-        work.live.data_lists,
-        work.live.delete_lists,
-        types,
-        rows[0],
+        table_uuid=table.uuid,
+        snapshot_id=work.snapshot.id,
+        sequence_number=work.snapshot.sequence_number,
+        timestamp_ms=work.snapshot.timestamp_ms,
+        last_column_id=table.last_column_id,
+        segments=tuple(segments_left),
+        data_manifests=work.live.data_lists,
+        delete_manifests=work.live.delete_lists,
+        types=types,
+        rows=rows[0],
     )
     state = work.declared.on(
-        State(index, files, _thetas(work, written, types), rows[1].quantiles, rows[1].frequent)
+        State(
+            header=index,
+            files=files,
+            thetas=_thetas(work, written, types),
+            quantiles=rows[1].quantiles,
+            frequent=rows[1].frequent,
+        )
     )
     # Columns excluded while files were added and removed are not known of this snapshot; their segments stay.
     complete = state.complete((*table.fields(work.snapshot), *work.fields))

@@ -75,7 +75,12 @@ def run_own(
     read = sum(sizes[ordinal] for ordinal in ordinals)  # at most
     ways = Counter({ARROW: len(ordinals) * len(group.fields)})
     sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(group.number, sketches, Costs(len(ordinals), ways, values, read, 0), lengths=lengths)
+    return Partial(
+        group.number,
+        sketches,
+        Costs(files=len(ordinals), chunks=ways, values=values, bytes_read=read, reads=0),
+        lengths=lengths,
+    )
 
 
 def _with_deletes(table: Table, store: Store, snapshot: Snapshot, paths: Sequence[str]) -> list[FileRead]:
@@ -83,7 +88,15 @@ def _with_deletes(table: Table, store: Store, snapshot: Snapshot, paths: Sequenc
     wanted = pc.is_in(files.files["path"], value_set=pa.array(paths, pa.string()))
     keep = wanted.combine_chunks().to_numpy(zero_copy_only=False)
     return survivors(
-        Pruning(table, snapshot, files, ALWAYS, keep, np.ones(len(files), bool)), store.io_properties
+        Pruning(
+            table=table,
+            snapshot=snapshot,
+            files=files,
+            predicate=ALWAYS,
+            keep=keep,
+            alone=np.ones(len(files), bool),
+        ),
+        store.io_properties,
     )
 
 

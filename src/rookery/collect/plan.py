@@ -174,7 +174,15 @@ def tasks(
             bins[lightest].append(piece)
         rows = tuple(group.files["rows"].to_pylist())
         result += [
-            Task(group.number, rows, tuple(files), group.fields, group.indexes) for files in bins if files
+            Task(
+                group=group.number,
+                group_rows=rows,
+                files=tuple(files),
+                fields=group.fields,
+                indexes=group.indexes,
+            )
+            for files in bins
+            if files
         ]
     return result
 
@@ -194,7 +202,16 @@ def _pieces(
         path, size = paths[ordinal], int(sizes[ordinal])
         parts = max(size // max(share, SPLIT_BYTES), 1)
         pieces += [
-            FileTask(ordinal, path, size, rows[ordinal], part, parts, only_indexes, mapping(path))
+            FileTask(
+                ordinal=ordinal,
+                path=path,
+                size=size,
+                rows=rows[ordinal],
+                part=part,
+                parts=parts,
+                only_indexes=only_indexes,
+                mapping=mapping(path),
+            )
             for part in range(parts)
         ]
     return pieces

@@ -72,7 +72,16 @@ def prepare(
     unable = unreadable(table, snapshot)
     groups = plan.groups(live.decoded, live.keys, fields, wanted, None, unable)
     skipped = _skipped(live, (*columns, *fields), unable)
-    return AnalyzePlan(snapshot, fields, None, live, {}, groups, declared, skipped)
+    return AnalyzePlan(
+        snapshot=snapshot,
+        fields=fields,
+        state=None,
+        live=live,
+        base={},
+        groups=groups,
+        declared=declared,
+        skipped=skipped,
+    )
 
 
 def _with_column_sets(
@@ -123,7 +132,17 @@ def _build_on(
     groups = plan.groups(live.decoded, live.keys, fields, wanted, state, unable)
     skipped = _skipped(live, (*table.fields(snapshot), *fields), unable)
     others |= state.header.indexes != declared.indexes
-    return AnalyzePlan(snapshot, fields, state, live, base, groups, declared, skipped, others)
+    return AnalyzePlan(
+        snapshot=snapshot,
+        fields=fields,
+        state=state,
+        live=live,
+        base=base,
+        groups=groups,
+        declared=declared,
+        skipped=skipped,
+        declarations_differ=others,
+    )
 
 
 def _dropped_sets(state: State, declared: Declared) -> list[int]:

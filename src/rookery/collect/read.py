@@ -117,7 +117,13 @@ def read_parquet(
         for column, takers in indexes.rows.values():
             _read_rows(source, footer, row_groups, physical.leaf(column), column, takers)
         return Reading(
-            sketches, chunks, values, opened.bytes_read, opened.reads, physical.highest_id, lengths
+            sketches=sketches,
+            chunks=chunks,
+            values=values,
+            bytes_read=opened.bytes_read,
+            reads=opened.reads,
+            highest_id=physical.highest_id,
+            lengths=lengths,
         )
 
 

@@ -61,11 +61,11 @@ def refresh_rows(
 
 def _index(wants: DistributionRequest, rows_seen: int, rows_gone: int) -> DistributionHeader:
     return DistributionHeader(
-        tuple(column.id for column in wants.histogram),
-        tuple(column.id for column in wants.top_k),
-        wants.sample,
-        rows_seen,
-        rows_gone,
+        histogram=tuple(column.id for column in wants.histogram),
+        top_k=tuple(column.id for column in wants.top_k),
+        sample=wants.sample,
+        rows_seen=rows_seen,
+        rows_gone=rows_gone,
     )
 
 

@@ -74,13 +74,15 @@ def merge(partials: Sequence[Partial]) -> Partial:
         for wanted, part in partial.indexes.items():
             indexes[wanted].append(part)
     return Partial(
-        partials[0].group,
-        {n: InvertedTheta.merge([part.thetas[n] for part in partials if n in part.thetas]) for n in fields},
-        sum((partial.costs for partial in partials), Costs()),
-        tuple(ordinal for partial in partials for ordinal in partial.needs_engine),
-        {wanted: wanted.kind.merge(parts) for wanted, parts in indexes.items()},
-        max(partial.highest_id for partial in partials),
-        FileLengths(row for partial in partials for row in partial.lengths.rows()),
+        group=partials[0].group,
+        thetas={
+            n: InvertedTheta.merge([part.thetas[n] for part in partials if n in part.thetas]) for n in fields
+        },
+        costs=sum((partial.costs for partial in partials), Costs()),
+        needs_engine=tuple(ordinal for partial in partials for ordinal in partial.needs_engine),
+        indexes={wanted: wanted.kind.merge(parts) for wanted, parts in indexes.items()},
+        highest_id=max(partial.highest_id for partial in partials),
+        lengths=FileLengths(row for partial in partials for row in partial.lengths.rows()),
     )
 
 
@@ -158,7 +160,13 @@ def _parts(
 
 
 def _index_part(group: int, wanted: IndexColumn, within: int, payload: bytes | memoryview) -> Partial:
-    return Partial(group, {}, Costs(), (), {wanted: wanted.kind.decode(within, payload)})
+    return Partial(
+        group=group,
+        thetas={},
+        costs=Costs(),
+        needs_engine=(),
+        indexes={wanted: wanted.kind.decode(within, payload)},
+    )
 
 
 def _partial(group: int, row: Row | _Row, indexes: Sequence[IndexColumn]) -> Partial:

@@ -115,14 +115,14 @@ def _write(
         io_properties=store.io_properties,
     )
     entry = SegmentEntry(
-        written.location.rpartition("/")[2],
-        count,
-        tuple(sorted(partial.thetas)),
-        last_column_id,
-        tuple(wanted.index for wanted in group.indexes),
-        written.size,
-        written.footer_size,
-        footer_checksum(written.metadata),
+        name=written.location.rpartition("/")[2],
+        files=count,
+        field_ids=tuple(sorted(partial.thetas)),
+        last_column_id=last_column_id,
+        indexes=tuple(wanted.index for wanted in group.indexes),
+        size=written.size,
+        footer_size=written.footer_size,
+        checksum=footer_checksum(written.metadata),
     )
     sketches = {field_id: theta.sketch() for field_id, theta in partial.thetas.items()}
     return Written(entry, sketches, partial.costs)

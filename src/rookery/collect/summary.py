@@ -121,7 +121,13 @@ def summarize(
     first = first_of_each(identities(zone_map.files))
     sizes = np.array([len(part.zone_map) for part in parts], np.int64)
     origins = np.repeat(np.arange(len(parts)), sizes)[first]
-    known = Known(parts, zone_map if first.all() else zone_map.filter(first), origins, None, None)
+    known = Known(
+        parts=parts,
+        zone_map=zone_map if first.all() else zone_map.filter(first),
+        origins=origins,
+        whole=None,
+        last=None,
+    )
     if state is not None and wanted is None:
         known = replace(known, whole=None if live.removed else state.thetas, last=state.thetas)
     columns = [_column(known, field) for field in fields]
@@ -154,7 +160,15 @@ def _parts(
                 absent = known_ids.difference(entry.field_ids)
                 lengths = segment.lengths(entry.field_ids) if with_lengths else {}
                 lengths = {number: table.filter(pa.array(mask)) for number, table in lengths.items()}
-                parts.append(_Part(segment.zone_map.filter(mask), sketches, known_ids, absent, lengths))
+                parts.append(
+                    _Part(
+                        zone_map=segment.zone_map.filter(mask),
+                        sketches=sketches,
+                        field_ids=known_ids,
+                        absent=absent,
+                        lengths=lengths,
+                    )
+                )
     fresh = live.decoded.filter(pc.invert(pc.is_in(live.keys, value_set=known)))
     if wanted is not None:
         fresh = fresh.filter(pa.array(wanted(fresh)))

@@ -36,11 +36,11 @@ class Costs:
 
     def __add__(self, other: Costs) -> Costs:
         return Costs(
-            self.files + other.files,
-            self.chunks + other.chunks,
-            self.values + other.values,
-            self.bytes_read + other.bytes_read,
-            self.reads + other.reads,
+            files=self.files + other.files,
+            chunks=self.chunks + other.chunks,
+            values=self.values + other.values,
+            bytes_read=self.bytes_read + other.bytes_read,
+            reads=self.reads + other.reads,
         )
 
 
@@ -93,6 +93,20 @@ def run_task(task: Task, io_properties: Mapping[str, str]) -> Partial:
         highest_id = max(highest_id, reading.highest_id)
         indexes.end(file)
         counted = int(file.part == 0 and not file.only_indexes)
-        costs += Costs(counted, reading.chunks, reading.values, reading.bytes_read, reading.reads)
+        costs += Costs(
+            files=counted,
+            chunks=reading.chunks,
+            values=reading.values,
+            bytes_read=reading.bytes_read,
+            reads=reading.reads,
+        )
     sketches = {field_id: theta.result() for field_id, theta in thetas.items()}
-    return Partial(task.group, sketches, costs, tuple(needs_engine), indexes.results(), highest_id, lengths)
+    return Partial(
+        group=task.group,
+        thetas=sketches,
+        costs=costs,
+        needs_engine=tuple(needs_engine),
+        indexes=indexes.results(),
+        highest_id=highest_id,
+        lengths=lengths,
+    )

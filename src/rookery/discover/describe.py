@@ -101,11 +101,11 @@ class _Description:
         has_bounds = base_type(field.type) in _WHOLE_NUMBERS
         may_be_empty, has_empty = self._empty(field, bounds)
         return ColumnFacts(
-            self._name,
-            (field.name,),
-            (field.type,),
-            self._state.thetas[field.id],
-            int(self._rows.sum()) - (nulls or 0),
+            table=self._name,
+            columns=(field.name,),
+            types=(field.type,),
+            sketch=self._state.thetas[field.id],
+            rows_high=int(self._rows.sum()) - (nulls or 0),
             rows_exact=nulls is not None and not self._deletes,
             deletes=self._deletes,
             has_nulls=nulls != 0,
@@ -149,11 +149,11 @@ class _Description:
 
     def _column_set(self, members: Sequence[ColumnFacts], number: int) -> ColumnFacts:
         return ColumnFacts(
-            self._name,
-            tuple(member.columns[0] for member in members),
-            tuple(member.types[0] for member in members),
-            self._state.thetas[number],
-            min(member.rows_high for member in members),
+            table=self._name,
+            columns=tuple(member.columns[0] for member in members),
+            types=tuple(member.types[0] for member in members),
+            sketch=self._state.thetas[number],
+            rows_high=min(member.rows_high for member in members),
             rows_exact=not self._deletes and not any(member.has_nulls for member in members),
             deletes=self._deletes,
             has_nulls=any(member.has_nulls for member in members),

@@ -75,7 +75,14 @@ def _by_counts(table: KnownTable, predicate: Predicate) -> Part | None:
         return None
     pruning = table.pruning
     known = proved(table, predicate)
-    view = Pruning(pruning.table, pruning.snapshot, table.files, predicate, known.most > 0, pruning.alone)
+    view = Pruning(
+        table=pruning.table,
+        snapshot=pruning.snapshot,
+        files=table.files,
+        predicate=predicate,
+        keep=known.most > 0,
+        alone=pruning.alone,
+    )
     for kind in KINDS.values():
         if kind.counts_rows:
             kind.prune(view)

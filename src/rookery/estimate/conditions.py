@@ -59,7 +59,9 @@ def part_of(
     rows = np.clip(rows, known.least, known.most)
     total = max(float(table.rows.sum()), 1.0)
     about = float(rows.sum())
-    line = Condition(text or spell(predicate), about, about / total, source, note)
+    line = Condition(
+        text=text or spell(predicate), rows=about, selectivity=about / total, source=source, note=note
+    )
     return Part(
         predicate=predicate,
         rows=rows,

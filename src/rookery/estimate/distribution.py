@@ -98,7 +98,7 @@ def from_values(
     spread = apart / apart[-1] if apart[-1] > 0 else np.ones(len(distinct))
     total = mass.sum() + others
     upto = (np.cumsum(mass) + others * spread) / total
-    return Distribution(distinct, upto - mass / total, upto, 0.0, source)
+    return Distribution(places=distinct, below=upto - mass / total, upto=upto, error=0.0, source=source)
 
 
 def _stepped(
@@ -113,4 +113,4 @@ def _stepped(
         below[0] = upto[0] = 0.0
     if not frequent[-1]:
         below[-1] = upto[-1] = 1.0
-    return Distribution(places, below, upto, error, source)
+    return Distribution(places=places, below=below, upto=upto, error=error, source=source)

@@ -133,7 +133,14 @@ def _candidates(
     leaf = In(column.field, tuple(value_of(column, key) for key in keys))
     bounded = might_match(leaf, column.bounds)
     pruning = table.pruning
-    view = Pruning(pruning.table, pruning.snapshot, table.files, leaf, bounded.copy(), pruning.alone)
+    view = Pruning(
+        table=pruning.table,
+        snapshot=pruning.snapshot,
+        files=table.files,
+        predicate=leaf,
+        keep=bounded.copy(),
+        alone=pruning.alone,
+    )
     try:
         found, _ = by_theta.stage(view)
     except Exception as error:  # noqa: BLE001  # a damaged segment makes an estimate worse, not a failure

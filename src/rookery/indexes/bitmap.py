@@ -226,7 +226,9 @@ def matching_rows(
     covered = reduce(np.logical_and, (directory.covered for directory in usable.values()))
     bases = next(iter(usable.values())).bases
     counts = cardinality_by_file(rows, bases, np.ones(len(bases), bool))
-    return BitmapRows(rows, bases, covered, counts, _undecided(predicate, usable))
+    return BitmapRows(
+        rows=rows, bases=bases, covered=covered, counts=counts, undecided=_undecided(predicate, usable)
+    )
 
 
 def _undecided(predicate: Predicate, directories: Mapping[int, BitmapDirectory]) -> Predicate:

@@ -73,17 +73,19 @@ def newest_state(table: Table, store: Store) -> State | None:
 def _write(table: Table, store: Store, state: State | None, declared: Declared) -> None:
     """Write the state again with other indexes declared; if there was none, one without files."""
     if state is None:
-        snapshot = table.snapshot() or Snapshot(0, None, 0, 0, None, None)
+        snapshot = table.snapshot() or Snapshot(
+            id=0, parent_id=None, sequence_number=0, timestamp_ms=0, schema_id=None, operation=None
+        )
         index = StateHeader(
-            table.uuid,
-            snapshot.id,
-            snapshot.sequence_number,
-            snapshot.timestamp_ms,
-            table.last_column_id,
-            (),
-            (),
-            (),
-            {},
+            table_uuid=table.uuid,
+            snapshot_id=snapshot.id,
+            sequence_number=snapshot.sequence_number,
+            timestamp_ms=snapshot.timestamp_ms,
+            last_column_id=table.last_column_id,
+            segments=(),
+            data_manifests=(),
+            delete_manifests=(),
+            types={},
         )
         state = State(index, FILES_SCHEMA.empty_table())
     store.publish(declared.on(state))

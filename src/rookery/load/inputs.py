@@ -147,7 +147,14 @@ def _input(files: pafs.FileSystem, info: pafs.FileInfo, below: str, location: st
     kind = _BY_ENDING.get(_endings(info.path)[0]) or _by_content(files, info.path)
     if kind is None:
         raise UsageError(f"{shown(location)} is of an unknown format", hint=f"a file must be {_FORMATS}")
-    return InputFile(info.path, shown(location), kind, info.size or 0, files, _keys(below))
+    return InputFile(
+        path=info.path,
+        shown=shown(location),
+        format=kind,
+        size=info.size or 0,
+        files=files,
+        keys=_keys(below),
+    )
 
 
 def _by_content(files: pafs.FileSystem, path: str) -> Format | None:

@@ -123,7 +123,13 @@ def maintain_table(
         if record is not None:
             record(report)
     seconds = time.perf_counter() - started
-    return TableRun(str(maintained.name), cause, _outcome(run.reports), tuple(run.reports), seconds)
+    return TableRun(
+        table=str(maintained.name),
+        cause=cause,
+        outcome=_outcome(run.reports),
+        steps=tuple(run.reports),
+        seconds=seconds,
+    )
 
 
 def _quiet(maintained: MaintainedTable) -> str | None:
@@ -222,12 +228,27 @@ class _Run:
             return StepReport(step.name, Outcome.NOT_NEEDED, planned.why)
         before = _measured(step, view)
         if self._dry_run:
-            return StepReport(step.name, Outcome.PLANNED, planned.why, planned.files, planned.bytes, before)
+            return StepReport(
+                step=step.name,
+                outcome=Outcome.PLANNED,
+                why=planned.why,
+                files=planned.files,
+                bytes=planned.bytes,
+                before=before,
+            )
         ran: Ran = step.run(view, planned)
         after = self._look()
         notes = step.verify(view, planned, ran, after)
         why = "; ".join((planned.why, *ran.notes, *notes))
-        return StepReport(step.name, Outcome.DONE, why, ran.files, ran.bytes, before, _measured(step, after))
+        return StepReport(
+            step=step.name,
+            outcome=Outcome.DONE,
+            why=why,
+            files=ran.files,
+            bytes=ran.bytes,
+            before=before,
+            after=_measured(step, after),
+        )
 
 
 def _finished_before(step: Step, why: str, attempts: int, first: TableView, now: TableView) -> StepReport:

@@ -111,20 +111,20 @@ def table_status(
     snapshot = table.snapshot()
     old = expirable(table, policy.snapshots, now)
     return TableStatus(
-        str(table.name),
-        table.format_version,
-        snapshot.id if snapshot is not None else None,
-        lasting.age,
-        lasting.drift_low,
-        lasting.drift_high,
-        lasting.engine_visibility,
-        lasting.layout,
-        count_sidecar_files(table, store, listing),
-        old,
-        score(lasting.age, lasting.engine_visibility, lasting.layout, policy, old),
-        (*lasting.breaches, *overdue(table, policy, now)),
-        lasting.columns,
-        lasting.indexes,
+        table=str(table.name),
+        format_version=table.format_version,
+        snapshot_id=snapshot.id if snapshot is not None else None,
+        statistics=lasting.age,
+        drift_low=lasting.drift_low,
+        drift_high=lasting.drift_high,
+        engine_visibility=lasting.engine_visibility,
+        layout=lasting.layout,
+        sidecar_files=count_sidecar_files(table, store, listing),
+        expirable_snapshots=old,
+        score=score(lasting.age, lasting.engine_visibility, lasting.layout, policy, old),
+        breaches=(*lasting.breaches, *overdue(table, policy, now)),
+        columns=lasting.columns,
+        indexes=lasting.indexes,
     )
 
 
@@ -182,18 +182,18 @@ def _column(
         freshness = Freshness.STALE
     field = drift.field
     return ColumnStatus(
-        field.name,
-        field.id,
-        field.type,
-        freshness,
-        age.covered if counted else 0.0,
-        drift.before,
-        drift.low,
-        drift.high,
-        drift.at_least,
-        drift.at_most,
-        spark,
-        trino,
+        name=field.name,
+        field_id=field.id,
+        type=field.type,
+        freshness=freshness,
+        covered=age.covered if counted else 0.0,
+        ndv=drift.before,
+        ndv_low=drift.low,
+        ndv_high=drift.high,
+        drift_low=drift.at_least,
+        drift_high=drift.at_most,
+        spark=spark,
+        trino=trino,
     )
 
 
@@ -209,10 +209,24 @@ def _indexes(surveyed: Survey) -> tuple[IndexStatus, ...]:
 def _index(surveyed: Survey, index: Index, column: str) -> IndexStatus:
     known = index.kind in KINDS
     if surveyed.fileset is None or surveyed.state is None:
-        return IndexStatus(index.kind, column, Freshness.NEVER, 0, 0.0, known)
+        return IndexStatus(
+            kind=index.kind,
+            column=column,
+            freshness=Freshness.NEVER,
+            files_covered=0,
+            covered=0.0,
+            known=known,
+        )
     covered = surveyed.fileset.covered(index)
     freshness = Freshness.STALE if covered.any() else Freshness.NEVER
     if covered.all():
         freshness = Freshness.CURRENT
     share = float(surveyed.numbers("rows")[covered].sum() / surveyed.rows) if surveyed.rows else 1.0
-    return IndexStatus(index.kind, column, freshness, int(covered.sum()), share, known)
+    return IndexStatus(
+        kind=index.kind,
+        column=column,
+        freshness=freshness,
+        files_covered=int(covered.sum()),
+        covered=share,
+        known=known,
+    )

@@ -89,10 +89,19 @@ def survey(table: Table, store: Store) -> Survey:
     """
     snapshot = table.snapshot()
     if snapshot is None:
-        return Survey(table, store, None, None, table.read_files([]), ())
+        return Survey(
+            table=table, store=store, snapshot=None, fileset=None, deletes=table.read_files([]), file_lists=()
+        )
     file_lists = tuple(table.file_lists(snapshot))
     deletes = table.read_files([each for each in file_lists if not each.is_data])
-    return Survey(table, store, snapshot, _described(table, store, snapshot), deletes, file_lists)
+    return Survey(
+        table=table,
+        store=store,
+        snapshot=snapshot,
+        fileset=_described(table, store, snapshot),
+        deletes=deletes,
+        file_lists=file_lists,
+    )
 
 
 def _described(table: Table, store: Store, snapshot: Snapshot) -> FileSet:

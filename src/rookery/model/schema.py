@@ -109,7 +109,15 @@ def parts_of(kind: Type) -> tuple[Column, ...]:
 def _leaves(column: Column, path: tuple[str, ...], repeated: bool) -> Iterator[Field]:
     if isinstance(column.type, Primitive):
         filled = column.initial_default is not None
-        yield Field(column.id, ".".join(path), column.type.name, column.required, repeated, filled, path)
+        yield Field(
+            id=column.id,
+            name=".".join(path),
+            type=column.type.name,
+            required=column.required,
+            repeated=repeated,
+            filled=filled,
+            path=path,
+        )
         return
     repeated = repeated or not isinstance(column.type, Struct)
     for part in parts_of(column.type):

@@ -59,12 +59,12 @@ def parse_metadata(metadata: Struct) -> Footer:
         first_row += rows
     pairs = {pair.get(1): pair.get(2) for pair in metadata.get(5, ())}
     return Footer(
-        metadata[3],
-        leaves,
-        tuple(groups),
-        metadata.get(1, 1),
-        _text(metadata.get(6)),
-        _text(pairs.get(_ARROW_SCHEMA)),
+        rows=metadata[3],
+        leaves=leaves,
+        row_groups=tuple(groups),
+        version=metadata.get(1, 1),
+        created_by=_text(metadata.get(6)),
+        arrow_schema=_text(pairs.get(_ARROW_SCHEMA)),
     )
 
 
@@ -92,17 +92,17 @@ def _leaves(elements: list[Struct], orders: list[Struct] | None) -> Iterator[Lea
             stack.append((children, path, above, definition, repetition))
             continue
         yield Leaf(
-            index,
-            path,
-            element.get(9),
-            Physical(element[1]),
-            element.get(2, 0),
-            definition,
-            repetition,
-            _time_unit(element),
-            root,
-            _is_ordered(element, orders, index),
-            above,
+            index=index,
+            path=path,
+            field_id=element.get(9),
+            physical=Physical(element[1]),
+            width=element.get(2, 0),
+            max_definition=definition,
+            max_repetition=repetition,
+            time_unit=_time_unit(element),
+            root=root,
+            ordered=_is_ordered(element, orders, index),
+            elements=above,
         )
         index += 1
 
@@ -144,25 +144,25 @@ def _chunk(leaf: Leaf, column: Struct) -> Chunk:
         raise TypeError("a column chunk whose sizes are not numbers")
     plain, dictionary, other = _page_encodings(metadata)
     return Chunk(
-        leaf,
-        codec,
-        values,
-        start,
-        size,
-        data_at - start,
-        plain,
-        dictionary,
-        other,
-        _positive(metadata.get(6)),
-        tuple(encodings),
-        _statistics(leaf, metadata.get(12)),
-        _positive(column.get(4)),
-        _positive(column.get(5)),
-        _positive(column.get(6)),
-        _positive(column.get(7)),
-        _positive(metadata.get(14)),
-        _positive(metadata.get(15)),
-        _byte_array_bytes(metadata.get(16)),
+        leaf=leaf,
+        codec=codec,
+        values=values,
+        start=start,
+        size=size,
+        dictionary_size=data_at - start,
+        plain_pages=plain,
+        dictionary_pages=dictionary,
+        other_pages=other,
+        uncompressed_size=_positive(metadata.get(6)),
+        encodings=tuple(encodings),
+        statistics=_statistics(leaf, metadata.get(12)),
+        offset_index_offset=_positive(column.get(4)),
+        offset_index_length=_positive(column.get(5)),
+        column_index_offset=_positive(column.get(6)),
+        column_index_length=_positive(column.get(7)),
+        bloom_filter_offset=_positive(metadata.get(14)),
+        bloom_filter_length=_positive(metadata.get(15)),
+        byte_array_bytes=_byte_array_bytes(metadata.get(16)),
     )
 
 

@@ -99,13 +99,13 @@ def _page_index(place: Place, chunk: Chunk, offsets: Struct, columns: Struct | N
     nulls = np.array([flag is True for flag in null_pages], np.bool_)
     believed = chunk.leaf.ordered
     return PageIndex(
-        index.offsets,
-        index.sizes,
-        index.first_rows,
-        nulls,
-        _bounds(lows, nulls) if believed else None,
-        _bounds(highs, nulls) if believed else None,
-        None if counts is None else _null_counts(place, counts, chunk),
+        offsets=index.offsets,
+        sizes=index.sizes,
+        first_rows=index.first_rows,
+        null_pages=nulls,
+        min_values=_bounds(lows, nulls) if believed else None,
+        max_values=_bounds(highs, nulls) if believed else None,
+        null_counts=None if counts is None else _null_counts(place, counts, chunk),
     )
 
 

@@ -145,10 +145,16 @@ def _cut(source: Source, chunk: Chunk, rows: int, wanted: NDArray[np.int64], ind
     if chunk.values != rows:
         raise ParquetError(Place(source.name, chunk.start), f"{rows} values, one a row", str(chunk.values))
     if not len(wanted):
-        return _Cut(chunk, [], 0, 0, wanted)
+        return _Cut(chunk=chunk, extents=[], dictionary_size=0, rows=0, held=wanted)
     if index is None or len(index) <= 1 or wanted[0, 1] - wanted[0, 0] == rows:
         whole = [(chunk.start, chunk.size)]
-        return _Cut(chunk, whole, chunk.dictionary_size, rows, np.array([(0, rows)], np.int64))
+        return _Cut(
+            chunk=chunk,
+            extents=whole,
+            dictionary_size=chunk.dictionary_size,
+            rows=rows,
+            held=np.array([(0, rows)], np.int64),
+        )
     keep = _pages_of(wanted, index)
     # Some writers do not state where the dictionary is; it is all before the first page.
     dictionary = int(index.offsets[0]) - chunk.start
@@ -164,7 +170,14 @@ def _cut(source: Source, chunk: Chunk, rows: int, wanted: NDArray[np.int64], ind
         else:
             extents.append((offset, size))
             runs.append((first, first + count))
-    return _Cut(chunk, extents, dictionary, sum(counts), np.array(runs, np.int64), counts)
+    return _Cut(
+        chunk=chunk,
+        extents=extents,
+        dictionary_size=dictionary,
+        rows=sum(counts),
+        held=np.array(runs, np.int64),
+        counts=counts,
+    )
 
 
 def _pages_of(wanted: NDArray[np.int64], index: PageIndex) -> NDArray[np.int64]:

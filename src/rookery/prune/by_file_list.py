@@ -57,4 +57,10 @@ def _bounds(column: PartitionColumn, summaries: Sequence[Sequence[FieldSummary]]
         lower, upper = proven_text(lower, upper, pa.array(np.zeros(len(fields), bool)))
     elif kind == "uuid":
         lower, upper = proven_uuids(lower, upper, pc.equal(lower, upper))
-    return Bounds(bound_from_bytes(kind, lower), bound_from_bytes(kind, upper), unknown, nulls, nans)
+    return Bounds(
+        lower=bound_from_bytes(kind, lower),
+        upper=bound_from_bytes(kind, upper),
+        values=unknown,
+        nulls=nulls,
+        nans=nans,
+    )

@@ -94,7 +94,14 @@ CASCADE: tuple[tuple[str, Stage], ...] = (
 def prune(table: Table, snapshot: Snapshot, files: FileSet, predicate: Predicate) -> Pruning:
     """Send a predicate through the cascade."""
     everything = np.ones(len(files), bool)
-    pruning = Pruning(table, snapshot, files, predicate, everything, table.stands_alone(files.files))
+    pruning = Pruning(
+        table=table,
+        snapshot=snapshot,
+        files=files,
+        predicate=predicate,
+        keep=everything,
+        alone=table.stands_alone(files.files),
+    )
     indexes = ((kind.stage, kind.prune) for kind in KINDS.values())
     left = pruning.measure()
     for name, stage in (*CASCADE, *indexes):
@@ -116,7 +123,16 @@ def _run(pruning: Pruning, name: str, stage: Stage, before: _Left) -> _Left:
     took = (time.perf_counter() - started) * 1000
     pruning.stages.append(
         StageReport(
-            name, before[0], after[0], before[1], after[1], before[2], after[2], read, round(took, 3), note
+            name=name,
+            files_in=before[0],
+            files_out=after[0],
+            bytes_in=before[1],
+            bytes_out=after[1],
+            rows_in=before[2],
+            rows_out=after[2],
+            index_bytes=read,
+            ms=round(took, 3),
+            note=note,
         )
     )
     return after

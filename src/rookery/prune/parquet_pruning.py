@@ -102,7 +102,7 @@ def row_groups(
     leaves = {leaf.field_id: leaf for leaf in mapped if leaf.field_id is not None}
     counting = {number: leaf for number, leaf in leaves.items() if number not in file.replaced}
     everything = [RemainingRowGroup(number) for number in range(len(footer.row_groups))]
-    inside = Inside(file, footer, counting, everything, cache)
+    inside = Inside(file=file, footer=footer, leaves=counting, groups=everything, cache=cache)
     if not file.stands_alone:
         inside.notes.append("a file whose rows are merged with those of others is read whole")
         return inside
@@ -138,7 +138,7 @@ def _by_statistics(inside: Inside, leaf: Leaf) -> NDArray[np.bool_]:
 
 def _all_null(column: Field, rows: NDArray[np.int64]) -> Bounds:
     nothing = pa.nulls(len(rows), form_of(column.type))
-    return Bounds(nothing, nothing, rows, rows, np.zeros(len(rows), np.int64))
+    return Bounds(lower=nothing, upper=nothing, values=rows, nulls=rows, nans=np.zeros(len(rows), np.int64))
 
 
 def _bounds(
@@ -153,7 +153,7 @@ def _bounds(
     if column.nested:  # not every writer counts the rows whose struct is null
         nulls = np.where(nulls == rows, nulls, UNKNOWN)
     ends = [_typed(column.type, stored, values) for values in (lower, upper)]
-    return Bounds(ends[0], ends[1], rows, nulls, nans)
+    return Bounds(lower=ends[0], upper=ends[1], values=rows, nulls=nulls, nans=nans)
 
 
 def _typed(kind: str, stored: ParquetLeaf, values: Sequence[bytes | None]) -> pa.Array:

@@ -66,7 +66,11 @@ def partition_columns(spec: Sequence[PartitionField], types: Mapping[int, str]) 
         result = transform.result_type(kind)
         if base_type(result) in SUPPORTED:
             value = Field(part.id, part.name, result)
-            columns.append(PartitionColumn(place, part.source_id, transform, kind, value))
+            columns.append(
+                PartitionColumn(
+                    place=place, source_id=part.source_id, transform=transform, source_type=kind, field=value
+                )
+            )
     return columns
 
 

@@ -30,14 +30,14 @@ def copy_blobs(
         else:
             writer.add(
                 Blob(
-                    blob.type,
-                    reader.read(blob),
-                    blob.fields,
-                    blob.snapshot_id,
-                    blob.sequence_number,
-                    codec,
-                    blob.properties,
-                    blob.extra,
+                    type=blob.type,
+                    payload=reader.read(blob),
+                    fields=blob.fields,
+                    snapshot_id=blob.snapshot_id,
+                    sequence_number=blob.sequence_number,
+                    codec=codec,
+                    properties=blob.properties,
+                    extra=blob.extra,
                 )
             )
     return writer.finish()

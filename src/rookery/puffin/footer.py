@@ -96,15 +96,15 @@ class LazyBlobs(Sequence[BlobMetadata]):
                 self._place, f"metadata of blob {index} as the specification has it", str(error)
             ) from error
         return BlobMetadata(
-            wire.type,
-            tuple(wire.fields),
-            wire.snapshot_id,
-            wire.sequence_number,
-            wire.offset,
-            wire.length,
-            wire.compression_codec,
-            wire.properties,
-            extra,
+            type=wire.type,
+            fields=tuple(wire.fields),
+            snapshot_id=wire.snapshot_id,
+            sequence_number=wire.sequence_number,
+            offset=wire.offset,
+            length=wire.length,
+            codec=wire.compression_codec,
+            properties=wire.properties,
+            extra=extra,
         )
 
     @overload

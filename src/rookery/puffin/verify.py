@@ -24,7 +24,15 @@ def verify(source: Source, payload_checks: Mapping[str, PayloadCheck], limits: L
         reader = Reader(source, limits=limits)
         reader.check_header()
     except FormatError as error:
-        return (Check(FILE, "opens as a Puffin file", CheckOutcome.FINDING, str(error), error.hint),)
+        return (
+            Check(
+                subject=FILE,
+                rule="opens as a Puffin file",
+                outcome=CheckOutcome.FINDING,
+                detail=str(error),
+                hint=error.hint,
+            ),
+        )
     return (*_check_file(reader), *_check_gaps(reader), *_check_blobs(reader, payload_checks))
 
 
@@ -88,7 +96,9 @@ def _check_blob(
         stored = reader.read_stored(blob)
         payload = reader.decompress(blob, stored)
     except FormatError as error:
-        yield Check(subject, rule, CheckOutcome.FINDING, str(error), error.hint)
+        yield Check(
+            subject=subject, rule=rule, outcome=CheckOutcome.FINDING, detail=str(error), hint=error.hint
+        )
         return
     yield Check(subject, rule, CheckOutcome.OK, f"{blob.length:,} bytes, {len(payload):,} inside")
     if blob.codec is not None:

@@ -76,15 +76,15 @@ class Writer:
         stored = codecs.compress(codec, blob.payload, self._place())
         return self.add_stored(
             BlobMetadata(
-                blob.type,
-                tuple(blob.fields),
-                blob.snapshot_id,
-                blob.sequence_number,
-                0,
-                len(stored),
-                None if codec == codecs.NONE else codec,
-                blob.properties,
-                blob.extra,
+                type=blob.type,
+                fields=tuple(blob.fields),
+                snapshot_id=blob.snapshot_id,
+                sequence_number=blob.sequence_number,
+                offset=0,
+                length=len(stored),
+                codec=None if codec == codecs.NONE else codec,
+                properties=blob.properties,
+                extra=blob.extra,
             ),
             stored,
         )

@@ -91,14 +91,14 @@ def _report(
     name: str, before: _Left, after: _Left, read: int, seconds: float, notes: Sequence[str]
 ) -> StageReport:
     return StageReport(
-        name,
-        before.files,
-        after.files,
-        before.size,
-        after.size,
-        before.rows,
-        after.rows,
-        read,
-        round(seconds * 1000, 3),
-        "; ".join(dict.fromkeys(notes)),
+        name=name,
+        files_in=before.files,
+        files_out=after.files,
+        bytes_in=before.size,
+        bytes_out=after.size,
+        rows_in=before.rows,
+        rows_out=after.rows,
+        index_bytes=read,
+        ms=round(seconds * 1000, 3),
+        note="; ".join(dict.fromkeys(notes)),
     )

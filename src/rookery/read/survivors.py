@@ -38,20 +38,20 @@ def survivors(
     constants = _Constants(pruning.table)
     return [
         FileRead(
-            file["path"],
-            StoredFile(
-                identity,
-                file["size"],
-                file["rows"],
-                constants.replaced(file["spec_id"], file["partition"]),
-                pruning.table.column_mapping(file["path"]),
-                bool(pruning.alone[number]),
+            path=file["path"],
+            stored=StoredFile(
+                identity=identity,
+                size=file["size"],
+                rows=file["rows"],
+                replaced=constants.replaced(file["spec_id"], file["partition"]),
+                mapping=pruning.table.column_mapping(file["path"]),
+                stands_alone=bool(pruning.alone[number]),
             ),
-            file["format"],
-            constants.of(file["spec_id"], file["partition"]),
-            reader.deleted(file["path"], attached[place]) if place in attached else NOTHING,
-            rows.get(int(number)),
-            answered,
+            format=file["format"],
+            constants=constants.of(file["spec_id"], file["partition"]),
+            deleted=reader.deleted(file["path"], attached[place]) if place in attached else NOTHING,
+            rows=rows.get(int(number)),
+            answered=answered,
         )
         for place, (number, identity, file) in enumerate(
             zip(numbers, identities(left).to_pylist(), left.to_pylist(), strict=True)

@@ -135,7 +135,14 @@ def make_request(
     schema = table.schema(snapshot)
     chosen = schema.columns if columns is None else _chosen(schema.columns, columns)
     fields = {each.id: each for each in table.fields(snapshot)}
-    return Request(predicate, chosen, schema, fields, store.io_properties, store.cache)
+    return Request(
+        predicate=predicate,
+        columns=chosen,
+        schema=schema,
+        fields=fields,
+        io_properties=store.io_properties,
+        cache=store.cache,
+    )
 
 
 def _chosen(fields: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:

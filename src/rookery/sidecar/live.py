@@ -96,18 +96,18 @@ def live_files(
     listed_files = sum(each.live_files or 0 for each in data)
     count = decoded.num_rows if all_decoded else listed_files
     return Live(
-        carried,
-        now_in,
-        decoded,
-        keys,
-        listed,
-        all_decoded,
-        removed,
-        count,
-        tuple(data),
-        tuple(deletes),
-        len(data) - len(fresh),
-        same_deletes or not known,
+        carried=carried,
+        carried_lists=now_in,
+        decoded=decoded,
+        keys=keys,
+        decoded_lists=listed,
+        decoded_all=all_decoded,
+        removed=removed,
+        count=count,
+        lists=tuple(data),
+        deletes=tuple(deletes),
+        known=len(data) - len(fresh),
+        same_deletes=same_deletes or not known,
     )
 
 

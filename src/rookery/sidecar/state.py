@@ -275,12 +275,12 @@ def read_state(
         raise StateError(place, "a state's header and files", repr(error)) from error
     _check(header, files, place)
     return State(
-        header,
-        files,
-        _decoded(payloads, TABLE_THETA_V1, ThetaSketch.decode, place),
-        _decoded(payloads, KLL_V1, Quantiles.decode, place),
-        _decoded(payloads, TOP_K_V1, Frequent.decode, place),
-        read,
+        header=header,
+        files=files,
+        thetas=_decoded(payloads, TABLE_THETA_V1, ThetaSketch.decode, place),
+        quantiles=_decoded(payloads, KLL_V1, Quantiles.decode, place),
+        frequent=_decoded(payloads, TOP_K_V1, Frequent.decode, place),
+        bytes_read=read,
     )
 
 

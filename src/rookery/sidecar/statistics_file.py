@@ -84,11 +84,11 @@ def register(
                 continue
             writer.add(
                 Blob(
-                    THETA_V1,
-                    state.thetas[field_id].encode(),
-                    (field_id,),
-                    snapshot.id,
-                    snapshot.sequence_number,
+                    type=THETA_V1,
+                    payload=state.thetas[field_id].encode(),
+                    fields=(field_id,),
+                    snapshot_id=snapshot.id,
+                    sequence_number=snapshot.sequence_number,
                     properties={NDV: str(ndv)},
                 )
             )

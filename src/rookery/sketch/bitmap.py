@@ -186,15 +186,15 @@ class BitmapIndex:
         """Return the bytes: a header, then the bitmaps, those of nulls last."""
         serialized = [_serialized(bitmap) for bitmap in (*self.bitmaps, self.nulls)]
         directory = BitmapDirectory(
-            self.type,
-            self.bases,
-            self.rows,
-            self.covered,
-            self.given_up,
-            self.values,
-            np.array([len(one) for one in serialized], np.int64),
-            np.array([*map(len, self.bitmaps), len(self.nulls)], np.int64),
-            np.array([zlib_ng.crc32(one) for one in serialized], np.uint32),
+            type=self.type,
+            bases=self.bases,
+            rows=self.rows,
+            covered=self.covered,
+            given_up=self.given_up,
+            values=self.values,
+            sizes=np.array([len(one) for one in serialized], np.int64),
+            cardinalities=np.array([*map(len, self.bitmaps), len(self.nulls)], np.int64),
+            crcs=np.array([zlib_ng.crc32(one) for one in serialized], np.uint32),
         )
         return b"".join([directory.encode(), *serialized])
 

@@ -176,7 +176,13 @@ class BloomMatrix:
     @property
     def header(self) -> MatrixHeader:
         """The header by which rows are found."""
-        return MatrixHeader(self.blocks, self.files, self.ordinals, self.fpp, zlib_ng.crc32(self._body))
+        return MatrixHeader(
+            blocks=self.blocks,
+            files=self.files,
+            ordinals=self.ordinals,
+            fpp=self.fpp,
+            body=zlib_ng.crc32(self._body),
+        )
 
     @property
     def _body(self) -> memoryview:

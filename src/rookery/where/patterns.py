@@ -37,7 +37,7 @@ def like(field: Field, pattern: str, *, escape: str = "\\", negated: bool = Fals
             return begins_with(field, prefix, negated=negated)
     regex = "".join(_quoted(text) if literal else text for text, literal in pieces)
     begins = prefix if by_bytes else prefix.partition(REPLACEMENT)[0]
-    return Like(field, begins, f"(?s:{regex})", negated, by_bytes)
+    return Like(field=field, prefix=begins, regex=f"(?s:{regex})", negated=negated, by_bytes=by_bytes)
 
 
 def begins_with(field: Field, prefix: str, *, negated: bool = False) -> Predicate:

@@ -51,13 +51,13 @@ class Difference:
         same, back = _among(fresh, gone), _among(gone, fresh)
         added, removed = fresh.filter(pc.invert(same)), gone.filter(pc.invert(back))
         return Changes(
-            added.num_rows,
-            removed.num_rows,
-            int(pc.sum(added["rows"]).as_py() or 0),
-            int(pc.sum(removed["rows"]).as_py() or 0),
-            int(pc.sum(same).as_py() or 0) + self.deleted_from,
-            self.rows_covered,
-            bool(self.specs) and not set(added["spec_id"].unique().to_pylist()) <= self.specs,
+            files_added=added.num_rows,
+            files_removed=removed.num_rows,
+            rows_added=int(pc.sum(added["rows"]).as_py() or 0),
+            rows_removed=int(pc.sum(removed["rows"]).as_py() or 0),
+            files_deleted_from=int(pc.sum(same).as_py() or 0) + self.deleted_from,
+            rows_covered=self.rows_covered,
+            new_specs=bool(self.specs) and not set(added["spec_id"].unique().to_pylist()) <= self.specs,
         )
 
 
@@ -117,7 +117,13 @@ def since_snapshot(survey: Survey, then: Snapshot) -> Difference:
     gone = before.filter(pc.invert(_among(before, after)))
     covered = survey.rows - int(pc.sum(fresh["rows"]).as_py() or 0)
     specs = {each.spec_id for each in old}
-    return Difference(fresh, gone, covered, frozenset(specs), _deleted_from(survey, then))
+    return Difference(
+        fresh=fresh,
+        gone=gone,
+        rows_covered=covered,
+        specs=frozenset(specs),
+        deleted_from=_deleted_from(survey, then),
+    )
 
 
 def _deleted_from(survey: Survey, then: Snapshot) -> int:

@@ -144,11 +144,11 @@ def _deletes(survey: Survey, rows: int) -> tuple[DeleteStatus, ...]:
     counts = delete_files["rows"].to_numpy()
     return tuple(
         DeleteStatus(
-            name,
-            int((kinds == number).sum()),
-            int(sizes[kinds == number].sum()),
-            int(counts[kinds == number].sum()),
-            float(counts[kinds == number].sum() / rows) if rows else 0.0,
+            kind=name,
+            files=int((kinds == number).sum()),
+            bytes=int(sizes[kinds == number].sum()),
+            rows=int(counts[kinds == number].sum()),
+            share=float(counts[kinds == number].sum() / rows) if rows else 0.0,
         )
         for number, name in enumerate(DELETE_KINDS)
         if (kinds == number).any()

@@ -41,11 +41,17 @@ def sort_status(survey: Survey) -> SortStatus | None:
     description = order_text(survey.table, order)
     fields = [field for field in survey.table.fields() if field.id == leading.source_id]
     if not fields or not leading.transform.kind.keeps_order or base_type(fields[0].type) not in SUPPORTED:
-        return SortStatus(description, None, None, None, 0)
+        return SortStatus(order=description, column=None, depth=None, depth_most=None, files=0)
     depths = overlap_depths(survey, fields[0])
     if not len(depths):
-        return SortStatus(description, fields[0].name, None, None, 0)
-    return SortStatus(description, fields[0].name, float(depths.mean()), int(depths.max()), len(depths))
+        return SortStatus(order=description, column=fields[0].name, depth=None, depth_most=None, files=0)
+    return SortStatus(
+        order=description,
+        column=fields[0].name,
+        depth=float(depths.mean()),
+        depth_most=int(depths.max()),
+        files=len(depths),
+    )
 
 
 def overlap_depths(survey: Survey, field: Field) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from rookery.puffin import THETA_V1
 from rookery.sidecar.statistics_file import matches_state
 from rookery.tables import RowChanges, StatisticsFile
 
-_NO_ROWS = RowChanges(0, 0, 0, 0, 0)
+_NO_ROWS = RowChanges(added=0, removed=0, deletes_added=0, deletes_removed=0, value_deletes_added=0)
 
 
 class Freshness(StrEnum):
@@ -112,8 +112,14 @@ def comparison(survey: Survey) -> StatsComparison:
     line = Ancestry(survey)
     base = base_of(survey, line)
     if base is None:
-        return StatsComparison(survey, line, None, (), NO_DIFFERENCE)
-    return StatsComparison(survey, line, base, tuple(line.since(base)), _difference(survey, base))
+        return StatsComparison(survey=survey, line=line, base=None, since=(), difference=NO_DIFFERENCE)
+    return StatsComparison(
+        survey=survey,
+        line=line,
+        base=base,
+        since=tuple(line.since(base)),
+        difference=_difference(survey, base),
+    )
 
 
 def _difference(survey: Survey, base: StatsOrigin) -> Difference:
@@ -130,23 +136,34 @@ def staleness(compared: StatsComparison) -> Staleness:
     rows = survey.rows
     if base is None:
         health = 0.0 if rows else 1.0
-        return Staleness(Freshness.NEVER, False, None, None, Changes(), rows, rows, health, 0.0, ())
+        return Staleness(
+            freshness=Freshness.NEVER,
+            ours=False,
+            snapshot_id=None,
+            snapshots_behind=None,
+            changes=Changes(),
+            changed_rows=rows,
+            rows=rows,
+            health=health,
+            covered=0.0,
+            causes=(),
+        )
     changes = compared.difference.changes()
     changed = changed_rows(survey, compared.since) if compared.on_line else None
     causes = _causes(compared, base, changes)
     behind = bool(compared.since) or not compared.on_line or Cause.SCHEMA in causes
     total = max(changes.rows_added, changes.rows_removed) if changed is None else changed.at_most
     return Staleness(
-        Freshness.STALE if behind else Freshness.CURRENT,
-        base.ours,
-        base.snapshot_id,
-        len(compared.since) if compared.on_line or Cause.EXPIRED in causes else None,
-        changes,
-        total,
-        rows,
-        _health(total, rows),
-        changes.rows_covered / rows if rows else 1.0,
-        causes,
+        freshness=Freshness.STALE if behind else Freshness.CURRENT,
+        ours=base.ours,
+        snapshot_id=base.snapshot_id,
+        snapshots_behind=len(compared.since) if compared.on_line or Cause.EXPIRED in causes else None,
+        changes=changes,
+        changed_rows=total,
+        rows=rows,
+        health=_health(total, rows),
+        covered=changes.rows_covered / rows if rows else 1.0,
+        causes=causes,
     )
 
 

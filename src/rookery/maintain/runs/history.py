@@ -274,20 +274,30 @@ def _record(row: Row[Any], steps: tuple[StepReport, ...]) -> RunRecord:
         outcome = Outcome.INTERRUPTED
     ended = None if row.ended is None else datetime.fromtimestamp(row.ended, UTC)
     started = datetime.fromtimestamp(row.started, UTC)
-    return RunRecord(row.id, row.table_name, row.cause, outcome, started, ended, row.host, row.pid, steps)
+    return RunRecord(
+        id=row.id,
+        table=row.table_name,
+        cause=row.cause,
+        outcome=outcome,
+        started=started,
+        ended=ended,
+        host=row.host,
+        pid=row.pid,
+        steps=steps,
+    )
 
 
 def _step(row: Row[Any]) -> StepReport:
     return StepReport(
-        row.step,
-        Outcome(row.outcome),
-        row.why,
-        row.files,
-        row.bytes,
-        row.before,
-        row.after,
-        row.seconds,
-        row.attempts,
-        row.error,
-        row.hint,
+        step=row.step,
+        outcome=Outcome(row.outcome),
+        why=row.why,
+        files=row.files,
+        bytes=row.bytes,
+        before=row.before,
+        after=row.after,
+        seconds=row.seconds,
+        attempts=row.attempts,
+        error=row.error,
+        hint=row.hint,
     )

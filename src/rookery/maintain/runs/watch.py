@@ -317,7 +317,13 @@ class Watcher:
         self._rest(table, helped=done and after.status.breaches != seen.status.breaches)
         error = next((step.error for step in run.steps if step.error), None)
         if run.outcome is Outcome.FAILED:
-            return TableResult(table, Verdict.FAILED, cause, after.status.breaches, error or "a step failed")
+            return TableResult(
+                table=table,
+                verdict=Verdict.FAILED,
+                cause=cause,
+                breaches=after.status.breaches,
+                error=error or "a step failed",
+            )
         if run.outcome is Outcome.STOPPED:
             return TableResult(table, Verdict.STOPPED, cause, after.status.breaches)
         idle = run.outcome is Outcome.NOT_NEEDED

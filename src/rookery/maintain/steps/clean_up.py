@@ -107,4 +107,4 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     return ()
 
 
-STEP = Step(NAME, (REFRESH,), (), plan, run, verify, folders)
+STEP = Step(name=NAME, needs=(REFRESH,), measures=(), plan=plan, run=run, verify=verify, folders=folders)

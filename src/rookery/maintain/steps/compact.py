@@ -208,4 +208,6 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     return notes
 
 
-STEP = Step(NAME, (), ("files", "small files", "bytes"), plan, run, verify)
+STEP = Step(
+    name=NAME, needs=(), measures=("files", "small files", "bytes"), plan=plan, run=run, verify=verify
+)

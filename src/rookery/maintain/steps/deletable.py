@@ -90,11 +90,11 @@ def deletable(
     to_delete = np.flatnonzero(wanted & ~others)
     looked_at = [listing.files[number] for number in np.flatnonzero(~others)]
     return Deletable(
-        tuple(listing.files[number] for number in to_delete),
-        len(looked_at),
-        sum(file.size for file in looked_at),
-        tuple(notes),
-        listing.location,
+        files=tuple(listing.files[number] for number in to_delete),
+        of_files=len(looked_at),
+        of_bytes=sum(file.size for file in looked_at),
+        notes=tuple(notes),
+        folder=listing.location,
     )
 
 

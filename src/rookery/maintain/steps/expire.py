@@ -290,4 +290,4 @@ def _format_kinds(kinds: dict[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count) or "nothing"
 
 
-STEP = Step(NAME, (), ("snapshots",), plan, run, verify)
+STEP = Step(name=NAME, needs=(), measures=("snapshots",), plan=plan, run=run, verify=verify)

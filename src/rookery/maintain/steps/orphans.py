@@ -202,4 +202,4 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     return (f"{kept:,} of them kept: needed by now, or according to Iceberg",) if kept else ()
 
 
-STEP = Step(NAME, (EXPIRE,), (), plan, run, verify, folders)
+STEP = Step(name=NAME, needs=(EXPIRE,), measures=(), plan=plan, run=run, verify=verify, folders=folders)

@@ -171,4 +171,4 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     return ()
 
 
-STEP = Step(NAME, (), (), plan, run, verify, any_format=True)
+STEP = Step(name=NAME, needs=(), measures=(), plan=plan, run=run, verify=verify, any_format=True)

@@ -100,4 +100,4 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     return notes
 
 
-STEP = Step(NAME, (COMPACT,), ("delete files",), plan, run, verify)
+STEP = Step(name=NAME, needs=(COMPACT,), measures=("delete files",), plan=plan, run=run, verify=verify)

@@ -65,4 +65,4 @@ def verify(before: TableView, planned: Plan, ran: Ran, after: TableView) -> tupl
     return notes
 
 
-STEP = Step(NAME, (COMPACT, DELETES), ("manifests",), plan, run, verify)
+STEP = Step(name=NAME, needs=(COMPACT, DELETES), measures=("manifests",), plan=plan, run=run, verify=verify)

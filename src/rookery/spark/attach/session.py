@@ -76,7 +76,13 @@ def attach(
     """
     _check(spark)
     _detach(spark)
-    chosen = Settings(statistics, pruning, runtime, least_bytes, least_rows)
+    chosen = Settings(
+        statistics=statistics,
+        pruning=pruning,
+        runtime=runtime,
+        least_bytes=least_bytes,
+        least_rows=least_rows,
+    )
     changed = _CBO if cbo else {}
     planner = Planner(chosen, _shared_cache(), {key: spark.conf.get(key, None) for key in changed})
     with _explained("attached"):

@@ -290,4 +290,6 @@ def pinned_table(spark: SparkSession, name: TableName) -> PinnedTable:
             f"Spark cannot read {name}: {java_reason(error)}",
             hint="read a table, not one of its metadata tables",
         ) from error
-    return PinnedTable(spark, name, pinned, str(pinned.uuid().toString()), location)
+    return PinnedTable(
+        spark=spark, name=name, java=pinned, uuid=str(pinned.uuid().toString()), version=location
+    )

@@ -15,12 +15,12 @@ def schema_of(schema: IcebergSchema) -> Schema:
 
 def _column(field: NestedField) -> Column:
     return Column(
-        field.field_id,
-        field.name,
-        type_of(field.field_type),
-        field.required,
-        field.initial_default,
-        field.doc,
+        id=field.field_id,
+        name=field.name,
+        type=type_of(field.field_type),
+        required=field.required,
+        initial_default=field.initial_default,
+        doc=field.doc,
     )
 
 

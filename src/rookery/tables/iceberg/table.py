@@ -101,12 +101,12 @@ class IcebergTable(Table):
         """All snapshots that have not expired, by id."""
         return {
             snapshot.snapshot_id: Snapshot(
-                snapshot.snapshot_id,
-                snapshot.parent_snapshot_id,
-                snapshot.sequence_number or 0,
-                snapshot.timestamp_ms,
-                snapshot.schema_id,
-                snapshot.summary.operation.value if snapshot.summary else None,
+                id=snapshot.snapshot_id,
+                parent_id=snapshot.parent_snapshot_id,
+                sequence_number=snapshot.sequence_number or 0,
+                timestamp_ms=snapshot.timestamp_ms,
+                schema_id=snapshot.schema_id,
+                operation=snapshot.summary.operation.value if snapshot.summary else None,
             )
             for snapshot in self.table.metadata.snapshots
         }
@@ -294,11 +294,11 @@ class IcebergTable(Table):
         """The statistics files that are registered."""
         return tuple(
             StatisticsFile(
-                file.snapshot_id,
-                file.statistics_path,
-                file.file_size_in_bytes,
-                file.file_footer_size_in_bytes,
-                tuple(
+                snapshot_id=file.snapshot_id,
+                path=file.statistics_path,
+                size=file.file_size_in_bytes,
+                footer_size=file.file_footer_size_in_bytes,
+                blobs=tuple(
                     RegisteredBlob(blob.type, tuple(blob.fields), blob.snapshot_id, blob.properties or {})
                     for blob in file.blob_metadata
                 ),

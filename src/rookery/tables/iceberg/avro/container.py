@@ -85,7 +85,14 @@ def open_container(data: bytes, file: str) -> Container:
         raise FormatError(place, f"{_SCHEMA} in the header", "none")
     codec = metadata[_CODEC].decode("utf-8", "replace") if _CODEC in metadata else NULL_CODEC
     check_codec(codec, place)
-    return Container(data, place, metadata[_SCHEMA], codec, data[at : at + SYNC_SIZE], at + SYNC_SIZE)
+    return Container(
+        data=data,
+        place=place,
+        schema=metadata[_SCHEMA],
+        codec=codec,
+        sync=data[at : at + SYNC_SIZE],
+        start=at + SYNC_SIZE,
+    )
 
 
 def _metadata(data: bytes, at: int, place: Place) -> tuple[dict[str, bytes], int]:
