@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import py4j
 import pyarrow as pa
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -76,9 +78,13 @@ def test_an_attached_session_with_a_hive_metastore(tmp_path: Path) -> None:
 
 @pytest.fixture
 def bare_python(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The session has an interpreter without packages for its workers, as `python3` of the PATH may be."""
+    """The session has an interpreter with PySpark alone for its workers, as `python3` of the PATH may be."""
     program = tmp_path / "python3"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    (tmp_path / "packages").mkdir()
+    for module in (pyspark, py4j):
+        (tmp_path / "packages" / module.__name__).symlink_to(Path(module.__path__[0]))
+    path = f"PYTHONPATH=$PYTHONPATH:{tmp_path}/packages"
+    program.write_text(f'#!/bin/sh\n{path} exec {sys.executable} -S "$@"\n')
     program.chmod(0o755)
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(program))
     return program

@@ -22,6 +22,7 @@ from rookery.model.interrupts import check_interrupted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_CAUSES = ("PYTHON_VERSION_MISMATCH", "Cannot run program", "No module named")
 _lock = threading.Lock()
 _inside = 0
 _saved = ""
@@ -86,7 +87,7 @@ def _refused(executable: str, reason: str) -> MachineError:
 
 def _first_cause(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines()]
-    telling = [line for line in lines if "PYTHON_VERSION_MISMATCH" in line or "Cannot run program" in line]
+    telling = [line for line in lines if any(cause in line for cause in _CAUSES)]
     return (telling or lines or [type(error).__name__])[0]
 
 
