@@ -68,7 +68,7 @@ def resident(process: int | str) -> int:
 def collect(spark: SparkSession, is_done: Callable[[], bool]) -> None:
     """Collect garbage until something is true, for a bounded time: Spark cleans up on another thread."""
     jvm: Any = spark._jvm
-    end = time.monotonic() + 15
+    end = time.monotonic() + 60
     while True:
         gc.collect()
         jvm.java.lang.System.gc()
@@ -84,14 +84,16 @@ def heap(spark: SparkSession) -> int:
 
 def held(spark: SparkSession) -> dict[str, int]:
     """Threads, files and memory of both processes, without what garbage collection frees."""
+    jvm: Any = spark._jvm
     sizes = [heap(spark)]
 
     def is_stable() -> bool:
         sizes.append(heap(spark))
-        return len(sizes) > 4 and max(sizes[-4:]) - min(sizes[-4:]) < 1 << 20
+        # Spark's cleaner removes the broadcasts of earlier queries one by one, on a thread of its own.
+        blocks = jvm.org.apache.spark.SparkEnv.get().memoryManager().storageMemoryUsed()
+        return not blocks and len(sizes) > 6 and max(sizes[-6:]) - min(sizes[-6:]) < 1 << 20
 
     collect(spark, is_stable)
-    jvm: Any = spark._jvm
     process = int(jvm.java.lang.ProcessHandle.current().pid())
     return {
         "python threads": active_count(),
