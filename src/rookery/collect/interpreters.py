@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import builtins
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from rookery.collect.context_setting import ContextSetting
 from rookery.model import MachineError
 from rookery.model.interrupts import check_interrupted
 
@@ -23,33 +22,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CAUSES = ("PYTHON_VERSION_MISMATCH", "Cannot run program", "No module named")
-_lock = threading.Lock()
-_inside = 0
-_saved = ""
+_PYTHON = ContextSetting("pythonExec")
 _CHECKED: WeakKeyDictionary[Any, str] = (
     WeakKeyDictionary()
 )  # the interpreter of each context that has Rookery
 
 
-@contextmanager
-def own_python(spark: SparkSession) -> Iterator[None]:
+def own_python(spark: SparkSession) -> AbstractContextManager[None]:
     """Let workers of this machine run the interpreter of this process for what is planned inside."""
     context: Any = spark.sparkContext
     if not is_local(context.master):
-        yield
-        return
-    global _inside, _saved  # of the one context that a process has; several threads may be inside at once
-    with _lock:
-        if _inside == 0:
-            _saved, context.pythonExec = context.pythonExec, sys.executable
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                context.pythonExec = _saved
+        return nullcontext()
+    return _PYTHON.changed(context, lambda _: sys.executable)
 
 
 def is_local(master: str | None) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import re
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 from zipimport import zipimporter
 
+from rookery.collect.context_setting import ContextSetting
 from rookery.collect.interpreters import check_workers, is_local, own_python
 from rookery.model import MachineError, RookeryError
 from rookery.tables.java_errors import CancelledError, failure_hint, java_reason, translate_java_error
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_lock = threading.Lock()
-_inside = 0
-_saved: Any = None
+_INCLUDES = ContextSetting("_python_includes")
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(?P<kind>\w+(?:Error|Exception)): (?P<message>.*)", re.M)
 
 
@@ -55,27 +53,15 @@ def _reason(error: Exception) -> str:
     return raised[-1].group("message") if raised else java_reason(error)
 
 
-@contextmanager
-def _no_jars_on_python_path(spark: SparkSession) -> Iterator[None]:
+def _no_jars_on_python_path(spark: SparkSession) -> AbstractContextManager[None]:
     """Keep jars off the path of Python workers whose work is planned inside.
 
     Spark puts the jars of `spark.jars.packages` there, for packages that carry Python code. Workers then read
     the directory of each jar again for every task: a quarter of a second for Iceberg's. None is needed here.
     """
-    global _inside, _saved  # of the one context that a process has; several threads may be inside at once
-    context: Any = spark.sparkContext
-    with _lock:
-        if _inside == 0:
-            _saved = context._python_includes
-            context._python_includes = [name for name in _saved or () if not name.endswith(".jar")]
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                context._python_includes = _saved
+    return _INCLUDES.changed(
+        spark.sparkContext, lambda names: [name for name in names or () if not name.endswith(".jar")]
+    )
 
 
 def forget_jars() -> None:
