@@ -64,7 +64,7 @@ class Lake:
         return self._open_catalog()
 
     def _open_catalog(self) -> Catalog:
-        return open_catalog(self.config)
+        return open_catalog(self.config, self.cache)
 
     @property
     def database(self) -> str | None:
@@ -79,7 +79,7 @@ class Lake:
         return self._catalog.create()
 
     def clear_cache(self) -> None:
-        """Clear this lake's cache of states, segments and footers; the next call reads them again.
+        """Clear this lake's cache of metadata, states, segments and footers; the next call reads them again.
 
         The data source `rookery` runs in Python processes of Spark. They have a cache of their own, which is
         not cleared. States and segments never change, so cached ones are never wrong.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from rookery.model import TableName
+from rookery.model.cache import Cache
 from rookery.tables.config import CatalogConfig, resolve_table
 from rookery.tables.iceberg.catalogs import IcebergCatalog
 from rookery.tables.iceberg.static import open_metadata
@@ -34,9 +35,12 @@ class Catalog(Protocol):
         """Return the names of other catalogs in the same database, if this one has nothing in it."""
 
 
-def open_catalog(config: CatalogConfig) -> Catalog:
-    """Open a catalog, which creates nothing. All types hold tables of Iceberg so far."""
-    return IcebergCatalog(config)
+def open_catalog(config: CatalogConfig, cache: Cache | None = None) -> Catalog:
+    """Open a catalog, which creates nothing. All types hold tables of Iceberg so far.
+
+    *cache* is for what does not change of its tables; by default the catalog has one of its own.
+    """
+    return IcebergCatalog(config, cache)
 
 
 def create_catalog(config: CatalogConfig) -> None:

@@ -164,3 +164,11 @@ def test_settings_of_a_name_are_not_added(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__ECHO", "false")
     assert sqlite_catalog(CatalogConfig("lake", properties_of(tmp_path))) is not None
     assert "echo" not in IcebergCatalog(CatalogConfig("lake", properties_of(tmp_path))).create().properties
+
+
+def test_metadata_is_in_the_cache_of_the_lake(config: CatalogConfig) -> None:
+    lake = Lake(config)
+    first = lake.load("db.t").metadata
+    assert lake.load("db.t").metadata is first
+    lake.clear_cache()
+    assert lake.load("db.t").metadata is not first

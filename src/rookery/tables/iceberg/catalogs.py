@@ -31,6 +31,7 @@ from rookery.tables.iceberg.sqlite_catalog import sqlite_catalog
 from rookery.tables.iceberg.table import IcebergTable
 
 if TYPE_CHECKING:
+    from rookery.model.cache import Cache
     from rookery.tables.iceberg.table_load import IcebergTableLoad
 
 log = logging.getLogger(__name__)
@@ -39,9 +40,9 @@ log = logging.getLogger(__name__)
 class IcebergCatalog:
     """A catalog that PyIceberg has opened: `rookery.tables.formats.Catalog` for Iceberg."""
 
-    def __init__(self, config: CatalogConfig) -> None:
+    def __init__(self, config: CatalogConfig, cache: Cache | None = None) -> None:
         self.config = config
-        self._sqlite = sqlite_catalog(config)
+        self._sqlite = sqlite_catalog(config, cache)
 
     @cached_property
     def client(self) -> Catalog:

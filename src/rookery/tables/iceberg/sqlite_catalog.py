@@ -36,7 +36,6 @@ _LOCATION = """
 """
 # Such a file is never written twice; `v3.metadata.json` may be, after its table was dropped.
 _UNIQUE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.gz)?\.metadata\.json(?:\.gz)?$")
-_CACHE_BYTES = 128 << 20
 _PARSED = 20  # about how many times its JSON a parsed metadata takes in memory
 
 
@@ -62,7 +61,7 @@ class SqliteCatalog:
     file: str
     timeout: float
     properties: Mapping[str, str] = field(repr=False)  # may contain secrets
-    _parsed: Cache = field(default_factory=lambda: Cache(_CACHE_BYTES), repr=False)
+    cache: Cache = field(repr=False)
 
     def load(self, identifier: tuple[str, ...], open_catalog: Callable[[], Catalog]) -> Table | None:
         """Load a table as it is now; None if it is not found."""
@@ -99,15 +98,16 @@ class SqliteCatalog:
         if not _UNIQUE.search(location):
             return FromInputFile.table_metadata(file)
         size = len(file)  # raises an error where the file is gone
-        found: TableMetadata | None = self._parsed.find((location, size))
+        key = "table metadata", location, size
+        found: TableMetadata | None = self.cache.find(key)
         if found is None:
             found = FromInputFile.table_metadata(file)
-            self._parsed.put((location, size), found, _PARSED * size)
+            self.cache.put(key, found, _PARSED * size)
         return found
 
 
-def sqlite_catalog(config: CatalogConfig) -> SqliteCatalog | None:
-    """Return the catalog, if it is in SQLite and has no unusual setting."""
+def sqlite_catalog(config: CatalogConfig, cache: Cache | None = None) -> SqliteCatalog | None:
+    """Return the catalog, if it is in SQLite and has no unusual setting; *cache* is for parsed metadata."""
     properties = {PY_IO_IMPL: FILE_IO, **config.properties}
     uri = properties.get("uri", "")
     scheme, _, rest = uri.partition(":///")
@@ -121,4 +121,6 @@ def sqlite_catalog(config: CatalogConfig) -> SqliteCatalog | None:
         timeout = float(options.pop("timeout", _TIMEOUT))
     except ValueError:
         return None
-    return None if options else SqliteCatalog(config.name, file, timeout, properties)
+    if options:
+        return None
+    return SqliteCatalog(config.name, file, timeout, properties, Cache() if cache is None else cache)
